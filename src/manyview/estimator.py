@@ -1,0 +1,430 @@
+"""OMVCDR, the flagship estimator. Checks and wiring only; the mathematics is in `solver`."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from manyview.base import MultiViewClusterer, check_parameter, is_count, is_number
+from manyview.blocks import FloatArray
+from manyview.engines import Engine, choose_engine
+from manyview.errors import ConvergenceWarning, DataWarning, NotEnoughSamplesError, ViewError
+from manyview.readings import SCALINGS
+from manyview.solver.alternation import Schedule, solve
+from manyview.solver.description import describe
+from manyview.solver.inference import Fitted
+from manyview.solver.problem import Settings, pose
+from manyview.solver.state import OnStep, Problem, Progress, Solution
+from manyview.threads import limit_threads
+from manyview.views import MultiViewData, is_list_of_views
+
+__all__ = ["OMVCDR"]
+
+logger = logging.getLogger(__name__)
+
+
+class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):  # type: ignore[misc]
+    """One-step multi-view clustering with diverse representation.
+
+    Maps all views into several latent spaces of different dimension, weights the spaces by itself, and finds
+    the clusters in the same optimization, in time linear in the number of samples.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters k.
+    lam : float, default=0.1
+        Pull of a sample towards its cluster, without units: at balanced clusters a sample is drawn
+        lam / (1 + lam) of the way to the mean of its cluster.
+    n_spaces : int, default=3
+        Number of latent spaces, of dimension k, 2k, 3k, … (at most 100, 200, 300, … and no more than the
+        views can fill).
+    latent_dims : sequence of int, optional
+        Dimensions of the spaces, instead of `n_spaces`.
+    scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="auto"
+        How views are read: as given; with rows of unit mean square norm; rows of unit norm; the same after a
+        square root where a view is non-negative; z-scores; z-scores with rows of unit norm. Of a list, each
+        reading enters as a view of its own. "auto" is ["sqrt-l2", "z-l2"].
+    weight_exponent : float, default=3.0
+        γ > 1, the exponent of the space weights. 2 is the paper's, and soon leaves one space alone.
+    init : {"k-means++", "random"}, default="k-means++"
+        How the first cluster centers are drawn.
+    n_init : int, default=5
+        Number of starts; the lowest objective wins.
+    max_iter : int, default=100
+        Iterations of a start, at most.
+    tol : float, default=1e-5
+        A start also ends when the objective falls by less than this share of itself.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts and of the order of the label sweeps.
+    engine : {"auto", "memory"}, default="auto"
+        Where the rows live.
+    device : {"auto", "cpu"}, default="auto"
+        What computes.
+    n_jobs : int, optional
+        Threads; None leaves the choice to BLAS.
+    memory_limit : int, optional
+        Bytes that the fit may use beside the views; a fit that needs more is refused before it starts.
+    view_sizes : sequence of int, optional
+        Widths of the views where X is one 2-D array.
+    verbose : int, default=0
+        1 logs each iteration to the logger "manyview.estimator".
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int32
+        Cluster of each sample.
+    space_weights_ : ndarray of shape (m,)
+        Weight of each latent space; sums to 1.
+    view_weights_ : ndarray of shape (n_views,)
+        Share of each view in what sets the clusters apart; sums to 1.
+    bases_ : list (spaces) of lists (readings) of arrays of shape (d_v, d_p)
+        Orthonormal bases. `readings_` names the view and scaling of each.
+    cluster_centers_ : list of arrays of shape (n_clusters, d_v)
+        Mean rows of each view as given.
+    objective_ : float
+        F at the solution.
+    objective_history_ : ndarray
+        F at the start, after each iteration, and after the last sweeps.
+    n_iter_ : int
+        Iterations of the best start.
+    converged_ : bool
+        Whether the best start came to rest.
+    n_features_in_ : int
+        Number of features of all views.
+    view_names_ : tuple of str
+        Names of the views.
+    readings_ : list of (str, str or None)
+        View name and scaling of each reading.
+    anchors_ : list (spaces) of lists (readings) of arrays of shape (d_p, d_v)
+        The bases read as anchors.
+    engine_ : str
+        Engine that was used.
+
+    References
+    ----------
+    Wan, Liu, Liu, Wang, Wen, Wan, Shen, Zhu: One-step Multi-view Clustering with Diverse Representation.
+    IEEE Transactions on Neural Networks and Learning Systems, 2024.
+
+    Examples
+    --------
+    >>> from manyview import OMVCDR
+    >>> from manyview.datasets import load_digits_views
+    >>> data, target = load_digits_views(return_X_y=True)
+    >>> model = OMVCDR(n_clusters=10, random_state=0).fit(data)
+    >>> model.labels_.shape
+    (1797,)
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        lam: float = 0.1,
+        n_spaces: int = 3,
+        latent_dims: Sequence[int] | None = None,
+        scale: str | Sequence[str] | None = "auto",
+        weight_exponent: float = 3.0,
+        init: str = "k-means++",
+        n_init: int = 5,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        random_state: int | np.random.RandomState | None = None,
+        engine: str = "auto",
+        device: str = "auto",
+        n_jobs: int | None = None,
+        memory_limit: int | None = None,
+        view_sizes: Sequence[int] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.lam = lam
+        self.n_spaces = n_spaces
+        self.latent_dims = latent_dims
+        self.scale = scale
+        self.weight_exponent = weight_exponent
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.engine = engine
+        self.device = device
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.view_sizes = view_sizes
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: Any,
+        y: object = None,
+        sample_weight: Any = None,
+        *,
+        present: Any = None,
+        callback: OnStep | None = None,
+    ) -> Self:
+        """Cluster the samples.
+
+        Parameters
+        ----------
+        X : views
+            A list or dict of 2-D arrays, DataFrames or CSR matrices of the same samples, a
+            MultiViewData, or one 2-D array (cut by `view_sizes`). A row of nothing but NaN is a missing view.
+        y : ignored
+            Present for the scikit-learn interface.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts as two equal rows; samples of weight 0 are only labelled.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
+        callback : function of a Progress, optional
+            Called after each step, with the objective, the labels that moved and the model so far.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        data = self._validate(X, present=present)
+        weights = _checked_weights(sample_weight, data.n_samples, self.n_clusters)
+        counted = slice(None) if weights is None or weights.all() else weights > 0
+        engine = choose_engine(self.engine, self.device)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+        with limit_threads(self.n_jobs):
+            engine.load(data[counted], None if weights is None else weights[counted])
+            problem = pose(engine, self._settings())
+            self._check_memory(problem, data)
+            _warn_of_empty_views(problem, data.view_names)
+            schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
+            solution = solve(engine, problem, schedule, rng, _narrator(callback, self.verbose))
+            description = describe(engine, solution, data.n_views)
+            self._fitted = Fitted(solution.model, solution.moments)
+            labels = solution.labels
+            if len(labels) < data.n_samples:
+                self._fitted.label(engine, data)
+                labels = engine.gather("labels")
+        self.labels_ = labels
+        self._store(solution)
+        self.view_weights_ = description.view_weights
+        self.cluster_centers_ = description.cluster_centers
+        self.readings_ = [(data.view_names[r.view], r.scaling) for r in problem.readings]
+        self.engine_ = engine.name
+        self._remember(X, data)
+        return self
+
+    def _store(self, solution: Solution) -> None:
+        """Copy what the user sees from the solution."""
+        cuts = solution.model.problem.starts[1:]
+        self.space_weights_ = solution.model.alpha
+        per_reading = [np.split(H, cuts, axis=1) for H in solution.model.bases]
+        self.bases_ = [list(bases) for bases in zip(*per_reading, strict=True)]
+        self.objective_ = solution.objective
+        self.objective_history_ = solution.history
+        self.n_iter_ = solution.n_iter
+        self.converged_ = solution.converged
+        self._n_features_out = sum(solution.model.problem.dims)
+        if not solution.converged:
+            msg = (
+                f"The best of {self.n_init} starts had not come to rest after max_iter={self.max_iter} iterations; "
+                "the clusters are usable. Raise max_iter to let it finish."
+            )
+            warnings.warn(msg, ConvergenceWarning, stacklevel=3)
+
+    def predict(self, X: Any, *, present: Any = None) -> NDArray[np.int32]:
+        """Cluster of new samples, each taken for itself; on the training samples it returns `labels_`.
+
+        Parameters
+        ----------
+        X : views
+            The same views as in `fit`; a sample may lack some.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32
+        """
+        engine, _ = self._label(X, present)
+        return engine.gather("labels")
+
+    def transform(self, X: Any, *, present: Any = None) -> NDArray[Any]:
+        """Embedding of the samples: all latent spaces side by side, eq. (Z) with the predicted cluster.
+
+        Parameters
+        ----------
+        X : views
+            The same views as in `fit`; a sample may lack some.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, Σ d_p)
+        """
+        engine, fitted = self._label(X, present)
+        fitted.embed(engine)
+        return engine.gather("projection")
+
+    def anchor_graph(self, X: Any, *, present: Any = None) -> list[NDArray[Any]]:
+        """Embedding of each space read as a graph between samples and the anchors of `anchors_`.
+
+        Parameters
+        ----------
+        X : views
+            The same views as in `fit`; a sample may lack some.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
+
+        Returns
+        -------
+        list of arrays of shape (n_samples, d_p)
+        """
+        return np.split(
+            self.transform(X, present=present), self._fitted.model.problem.starts[1:], axis=1
+        )
+
+    @property
+    def anchors_(self) -> list[list[FloatArray]]:
+        """The bases read as anchors: rows are points in the space of a reading."""
+        check_is_fitted(self)
+        return [[H.T for H in bases] for bases in self.bases_]
+
+    def score(self, X: Any, y: object = None) -> float:
+        """Minus F of the samples at their predicted labels, over their number: higher is better.
+
+        Parameters
+        ----------
+        X : views
+            The same views as in `fit`, not as a bare list.
+        y : ignored
+            Present for the scikit-learn interface.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        if is_list_of_views(X):
+            msg = (
+                "score was given a bare list of views, which scikit-learn's splitters cut over views instead "
+                "of samples. Wrap it in MultiViewData.of before splitting or scoring."
+            )
+            raise ViewError(msg)
+        engine, fitted = self._label(X)
+        return -fitted.loss(engine, self.lam) / engine.n_samples
+
+    def _label(self, X: Any, present: Any = None) -> tuple[Engine, Fitted]:
+        """An engine that holds the rows of X, projected and labelled, and the fit in their groups."""
+        check_is_fitted(self)
+        data = self._validate_new(X, present=present)
+        engine = choose_engine(self.engine, self.device)
+        with limit_threads(self.n_jobs):
+            return engine, self._fitted.label(engine, data)
+
+    def _settings(self) -> Settings:
+        return Settings(
+            self.n_clusters,
+            self.lam,
+            self.n_spaces,
+            self.latent_dims,
+            self.scale,
+            self.weight_exponent,
+        )
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_parameter("lam", self.lam, is_number(self.lam) and self.lam > 0, "a number > 0")
+        check_parameter("n_spaces", self.n_spaces, is_count(self.n_spaces), "an integer >= 1")
+        dims = self.latent_dims
+        fits = dims is None or (len(dims) > 0 and all(map(is_count, dims)))
+        check_parameter("latent_dims", dims, fits, "None or a sequence of integers >= 1")
+        exponent = self.weight_exponent
+        check_parameter(
+            "weight_exponent", exponent, is_number(exponent) and exponent > 1, "a number > 1"
+        )
+        scales = [self.scale] if isinstance(self.scale, str) else list(self.scale or ["auto"])
+        known = bool(scales) and (scales == ["auto"] or all(scale in SCALINGS for scale in scales))
+        check_parameter(
+            "scale", self.scale, known, f"None, 'auto', one of {SCALINGS} or a list of those"
+        )
+        check_parameter(
+            "init", self.init, self.init in ("k-means++", "random"), "'k-means++' or 'random'"
+        )
+        check_parameter("n_init", self.n_init, is_count(self.n_init), "an integer >= 1")
+        check_parameter("max_iter", self.max_iter, is_count(self.max_iter), "an integer >= 1")
+        check_parameter("tol", self.tol, is_number(self.tol) and self.tol >= 0, "a number >= 0")
+
+        limit = self.memory_limit
+        check_parameter(
+            "memory_limit", limit, limit is None or is_count(limit), "None or a number of bytes"
+        )
+        jobs = self.n_jobs
+        check_parameter("n_jobs", jobs, jobs is None or is_count(jobs), "None or an integer >= 1")
+
+    def _check_memory(self, problem: Problem, data: MultiViewData) -> None:
+        """Refuse what would exceed `memory_limit`: the projections are what grows with the samples."""
+        needed = data.n_samples * (sum(problem.dims) * data.dtype.itemsize + 20)
+        if self.memory_limit is not None and needed > self.memory_limit:
+            msg = (
+                f"The fit needs about {needed / 1e6:.0f} MB beside the views; memory_limit allows "
+                f"{self.memory_limit / 1e6:.0f} MB. Raise it, or ask for smaller latent_dims."
+            )
+            raise MemoryError(msg)
+
+    def __sklearn_tags__(self) -> Tags:
+        """float32 in, float32 out."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+
+def _checked_weights(sample_weight: Any, n_samples: int, n_clusters: int) -> FloatArray | None:
+    """Weights as float64, or None where all are equal to one."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_samples,) or not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        msg = f"sample_weight has shape {weights.shape}; expected ({n_samples},) finite weights >= 0, one a sample."
+        raise ViewError(msg)
+    if np.count_nonzero(weights) < n_clusters:
+        msg = (
+            f"Only {np.count_nonzero(weights)} samples have a weight above zero, fewer than "
+            f"n_clusters={n_clusters}. Ask for fewer clusters or weigh more samples."
+        )
+        raise NotEnoughSamplesError(msg)
+    return None if np.all(weights == 1) else weights
+
+
+def _warn_of_empty_views(problem: Problem, names: Sequence[str]) -> None:
+    """An all-zero view is allowed, and probably a mistake."""
+    for reading, energy in zip(problem.readings, problem.energies, strict=True):
+        if energy == 0:
+            msg = f"View '{names[reading.view]}' is all zero (or constant, where scaled): it says nothing."
+            warnings.warn(msg, DataWarning, stacklevel=4)
+
+
+def _narrator(callback: OnStep | None, verbose: int) -> OnStep:
+    """One function that tells both the user's callback and, if asked, the log."""
+
+    def tell(progress: Progress) -> None:
+        if verbose and progress.step == "weights":
+            logger.info(
+                "start %d/%d, iteration %d: F = %.6g, %d labels moved",
+                progress.start + 1,
+                progress.n_starts,
+                progress.n_iter,
+                progress.objective,
+                progress.n_moved,
+            )
+        if callback is not None:
+            callback(progress)
+
+    return tell

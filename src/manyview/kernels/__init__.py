@@ -1,0 +1,97 @@
+"""Kernels: what is computed on one block, and with which array library.
+
+A kernel module has the functions of `Kernels` and no state. The engine decides where rows live; kernels
+decide how they are computed. To add a module, write the functions and name it in `choose_kernels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyview.blocks import (
+    ClusterMoments,
+    ColumnMoments,
+    FloatArray,
+    IntArray,
+    Shrinkage,
+    Sums,
+    ViewRows,
+)
+
+__all__ = ["Kernels", "choose_kernels"]
+
+
+class Kernels(Protocol):
+    """What is computed on one block. b, y, u and ω below are `projection`, `labels`, `group`, `weights`."""
+
+    def asarray(self, small: FloatArray, like: Any) -> Any:
+        """Bring a small host array to the library, device and dtype of `like`."""
+
+    def columns(self, view: ViewRows, weights: FloatArray) -> ColumnMoments:
+        """Moments of the columns of a view as the user gave it."""
+
+    def row_squares(self, view: ViewRows) -> FloatArray:
+        """‖map(x) ∘ scale − offset‖² of each row, before the row factor."""
+
+    def project(self, views: Sequence[ViewRows], bases: Sequence[FloatArray]) -> Any:
+        """A = Σ_v X_v H_v, spaces side by side: (rows, D)."""
+
+    def accumulate(self, views: Sequence[ViewRows], embedding: Any) -> Sums:
+        """C_v = X_vᵀ Z: one (d_v, D) array a view."""
+
+    def cluster_sums(
+        self, view: ViewRows, labels: IntArray, weights: FloatArray, k: int
+    ) -> FloatArray:
+        """Σ_{i∈c} ω_i x_i of each cluster: (k, d_v)."""
+
+    def moments(
+        self,
+        projection: Any,
+        labels: IntArray,
+        group: IntArray,
+        weights: FloatArray,
+        like: ClusterMoments,
+    ) -> ClusterMoments:
+        """Count, mean and scatter of b in each group and cluster, shaped as `like`."""
+
+    def embed(
+        self, projection: Any, labels: IntArray, group: IntArray, shrinkage: Shrinkage
+    ) -> Any:
+        """Z of eq. (Z): each b drawn towards the mean of its cluster, the shift added back."""
+
+    def nearest(
+        self,
+        projection: Any,
+        group: IntArray,
+        moments: ClusterMoments,
+        levels: FloatArray,
+        pull: FloatArray,
+    ) -> NDArray[np.int32]:
+        """Label each row by the cluster of least add(c), statistics frozen."""
+
+    def assign(
+        self,
+        projection: Any,
+        labels: NDArray[np.int32],
+        group: IntArray,
+        weights: FloatArray,
+        order: IntArray,
+        moments: ClusterMoments,
+        levels: FloatArray,
+        pull: FloatArray,
+    ) -> int:
+        """Sweep once over the rows in `order`, updating `labels` and `moments` in place; never a higher F.
+
+        Returns the number of labels that moved.
+        """
+
+
+def choose_kernels(device: str) -> Kernels:
+    """Kernel module for a device."""
+    from manyview.kernels import cpu
+
+    return cast(Kernels, cpu)

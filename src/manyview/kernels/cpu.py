@@ -1,0 +1,230 @@
+"""Kernels for the CPU: BLAS for the matrix products, numba for what runs over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from manyview.blocks import (
+    ClusterMoments,
+    ColumnMoments,
+    FloatArray,
+    IntArray,
+    Shrinkage,
+    Sums,
+    ViewRows,
+)
+from manyview.kernels import _sweep as sweep
+
+__all__ = [
+    "accumulate",
+    "asarray",
+    "assign",
+    "cluster_sums",
+    "columns",
+    "embed",
+    "moments",
+    "nearest",
+    "project",
+    "row_squares",
+]
+
+
+def asarray(small: FloatArray, like: NDArray[Any]) -> NDArray[Any]:
+    """Host array in the dtype of `like`."""
+    return np.asarray(small, dtype=like.dtype)
+
+
+def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
+    """Weighted mean, scatter and minimum of the columns; absent rows have no weight."""
+    X = _mapped(view)
+    w = weights if view.factor is None else weights * (view.factor > 0)  # (rows,)
+    total = float(w.sum())
+    if total == 0:
+        return ColumnMoments(0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1]), np.inf)
+    mean = np.asarray(X.T @ w.astype(X.dtype), dtype=np.float64) / total  # (d_v,)
+    if isinstance(X, sparse.csr_array):
+        spread = X.copy()
+        spread.data = (X.data - mean[X.indices]) ** 2 - mean[X.indices] ** 2
+        scatter = spread.T @ w + total * mean**2
+        smallest = min(float(X.data.min(initial=0.0)), 0.0 if X.nnz < np.prod(X.shape) else np.inf)
+    else:
+        # a second look removes the rounding of a float32 mean before it is squared
+        centered = X - mean.astype(X.dtype)
+        residual = np.asarray(w.astype(X.dtype) @ centered, dtype=np.float64) / total
+        scatter = (
+            np.asarray(w.astype(X.dtype) @ centered**2, dtype=np.float64) - total * residual**2
+        )
+        smallest = float(X[w > 0].min())
+    return ColumnMoments(total, mean, np.maximum(scatter, 0), smallest)
+
+
+def row_squares(view: ViewRows) -> FloatArray:
+    """‖map(x) ∘ scale − offset‖² of each row."""
+    X = _mapped(view)
+    d = X.shape[1]
+    scale = np.ones(d) if view.scale is None else view.scale
+    offset = np.zeros(d) if view.offset is None else view.offset
+    if isinstance(X, sparse.csr_array):
+        at_zero = X.copy()
+        at_zero.data = (X.data * scale[X.indices] - offset[X.indices]) ** 2 - offset[X.indices] ** 2
+        return np.maximum(np.asarray(at_zero.sum(axis=1)) + offset @ offset, 0.0)
+    return np.asarray(sweep.row_squares(X, scale, offset))
+
+
+def project(views: Sequence[ViewRows], bases: Sequence[FloatArray]) -> NDArray[Any]:
+    """A = Σ_v X_v H_v."""
+    dtype = np.result_type(*(view.values.dtype for view in views))
+    total = None
+    for view, H in zip(views, bases, strict=True):
+        part = _times_basis(view, H)
+        if total is None:
+            total = part.astype(dtype, copy=False)
+        else:
+            total += part
+    assert total is not None
+    return total
+
+
+def accumulate(views: Sequence[ViewRows], embedding: NDArray[Any]) -> Sums:
+    """C_v = X_vᵀ Z."""
+    return Sums(tuple(_transposed_times(view, embedding) for view in views))
+
+
+def cluster_sums(view: ViewRows, labels: IntArray, weights: FloatArray, k: int) -> FloatArray:
+    """Σ_{i∈c} ω_i x_i: one (k, rows) indicator times the view."""
+    X = _mapped(view)
+    weights = weights if view.factor is None else weights * view.factor
+    indicator = sparse.csr_array(
+        (weights.astype(X.dtype), (labels, np.arange(len(labels)))), shape=(k, len(labels))
+    )
+    sums = indicator @ X
+    total = np.asarray(
+        sums.toarray() if isinstance(sums, sparse.csr_array) else sums, dtype=np.float64
+    )  # (k, d_v)
+    if view.scale is not None:
+        total *= view.scale
+    if view.offset is not None:
+        total -= np.bincount(labels, weights, minlength=k)[:, None] * view.offset
+    return total
+
+
+def moments(
+    projection: NDArray[Any],
+    labels: IntArray,
+    group: IntArray,
+    weights: FloatArray,
+    like: ClusterMoments,
+) -> ClusterMoments:
+    """Count, mean and scatter of b in each group and cluster."""
+    rows, count = np.zeros_like(like.rows), np.zeros_like(like.count)
+    mean, scatter = np.zeros_like(like.mean), np.zeros_like(like.scatter)
+    ends = _ends(like.starts, mean.shape[2])
+    sweep.cluster_moments(
+        projection, labels, group, weights, like.starts, ends, rows, count, mean, scatter
+    )
+    return ClusterMoments(like.starts, rows, count, mean, scatter)
+
+
+def embed(
+    projection: NDArray[Any], labels: IntArray, group: IntArray, shrinkage: Shrinkage
+) -> NDArray[Any]:
+    """z = z̄_c + u / (u + g n_c) · (b − z̄_c), shift added back."""
+    out = np.empty_like(projection)
+    ends = _ends(shrinkage.starts, projection.shape[1])
+    state = (shrinkage.keep, shrinkage.center, shrinkage.shift)
+    sweep.embed(projection, labels, group, *state, shrinkage.starts, ends, out)
+    return out
+
+
+def nearest(
+    projection: NDArray[Any],
+    group: IntArray,
+    moments: ClusterMoments,
+    levels: FloatArray,
+    pull: FloatArray,
+) -> NDArray[np.int32]:
+    """Cluster of least add(c), statistics frozen."""
+    labels = np.empty(len(projection), dtype=np.int32)
+    state = (moments.count, moments.mean, moments.scatter)
+    ends = _ends(moments.starts, projection.shape[1])
+    sweep.nearest(projection, group, levels, pull, moments.starts, ends, *state, labels)
+    return labels
+
+
+def assign(
+    projection: NDArray[Any],
+    labels: NDArray[np.int32],
+    group: IntArray,
+    weights: FloatArray,
+    order: IntArray,
+    moments: ClusterMoments,
+    levels: FloatArray,
+    pull: FloatArray,
+) -> int:
+    """One sequential sweep; `labels` and `moments` are updated in place."""
+    tolerance = 1e-12 if projection.dtype == np.float64 else 1e-6
+    state = (moments.rows, moments.count, moments.mean, moments.scatter)
+    ends = _ends(moments.starts, projection.shape[1])
+    return int(
+        sweep.sweep(
+            projection,
+            labels,
+            group,
+            weights,
+            order,
+            levels,
+            pull,
+            moments.starts,
+            ends,
+            *state,
+            tolerance,
+        )
+    )
+
+
+def _ends(starts: IntArray, n_columns: int) -> IntArray:
+    """Column after the last of each space."""
+    return np.append(starts[1:], n_columns)
+
+
+def _mapped(view: ViewRows) -> Any:
+    """map(x), with the rows of absent samples set to zero."""
+    X = view.values
+    if view.absent is not None:
+        X = X.copy()
+        if isinstance(X, sparse.csr_array):
+            X.data[np.isin(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), view.absent)] = 0
+        else:
+            X[view.absent] = 0
+    if not view.takes_root:
+        return X
+    return X.sqrt() if isinstance(X, sparse.csr_array) else np.sqrt(X)
+
+
+def _times_basis(view: ViewRows, H: FloatArray) -> NDArray[Any]:
+    """X' H = f · (map(X) (scale ∘ H) − offset · H)."""
+    X = _mapped(view)
+    scaled = H if view.scale is None else view.scale[:, None] * H  # (d_v, D)
+    product = X @ scaled.astype(X.dtype)  # (rows, D)
+    if view.offset is not None:
+        product -= (view.offset @ H).astype(X.dtype)
+    if view.factor is not None:
+        product *= view.factor[:, None].astype(X.dtype)
+    return np.asarray(product)
+
+
+def _transposed_times(view: ViewRows, Z: NDArray[Any]) -> FloatArray:
+    """X'ᵀ Z = scale ∘ (map(X)ᵀ (f ∘ Z)) − offset ⊗ Σ f z."""
+    X = _mapped(view)
+    weighted = Z if view.factor is None else Z * view.factor[:, None].astype(Z.dtype)  # (rows, D)
+    product = np.asarray(X.T @ weighted.astype(X.dtype, copy=False), dtype=np.float64)  # (d_v, D)
+    if view.scale is not None:
+        product = product * view.scale[:, None]
+    if view.offset is not None:
+        product = product - np.outer(view.offset, weighted.sum(axis=0, dtype=np.float64))
+    return product

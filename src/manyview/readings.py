@@ -1,0 +1,75 @@
+"""Readings: how a view is scaled before it enters the model.
+
+A reading of a row x is  x' = f · (map(x) ∘ scale − offset):  an element-wise map (the identity or the
+square root), a column affine and a row factor f. `scale` and `offset` are fixed by one pass over the
+data, f by a second. A reading is applied block by block inside the matrix products and never exists
+as a second copy of the data. A view may be read in several ways; each enters as a view of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyview.blocks import ColumnMoments
+
+__all__ = ["SCALINGS", "Reading", "fit_readings", "reading_names"]
+
+Scaling: TypeAlias = Literal["unit", "l2", "sqrt-l2", "z", "z-l2"]
+SCALINGS: tuple[str, ...] = get_args(Scaling)
+AUTO: tuple[str, ...] = ("sqrt-l2", "z-l2")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read one view; `None` leaves that part of the map out."""
+
+    view: int
+    scaling: str | None = None
+    takes_root: bool = False
+    scale: NDArray[np.float64] | None = None  # (d_v,)
+    offset: NDArray[np.float64] | None = None  # (d_v,)
+    has_unit_rows: bool = False
+
+
+def reading_names(scale: str | Sequence[str] | None) -> tuple[str | None, ...]:
+    """Scalings that the estimator's `scale` stands for."""
+    if scale is None:
+        return (None,)
+    if isinstance(scale, str):
+        return AUTO if scale == "auto" else (scale,)
+    return tuple(scale)
+
+
+def fit_readings(
+    scale: str | Sequence[str] | None, columns: Sequence[ColumnMoments]
+) -> tuple[Reading, ...]:
+    """Fix the readings of all views from the moments of their columns."""
+    return tuple(
+        _fit_reading(scaling, v, moments)
+        for scaling in reading_names(scale)
+        for v, moments in enumerate(columns)
+    )
+
+
+def _fit_reading(scaling: str | None, v: int, columns: ColumnMoments) -> Reading:
+    """Fix one reading of one view."""
+    has_unit_rows = scaling is not None and scaling.endswith("l2")
+    if scaling == "unit":
+        energy = columns.mean_square_norm
+        scale = np.full(columns.mean.shape, 1 / np.sqrt(energy) if energy > 0 else 1.0)
+        return Reading(v, scaling, scale=scale)
+    if scaling in ("z", "z-l2"):
+        deviation = columns.deviation
+        # a constant column carries nothing: its rounding noise must not be blown up to unit variance
+        varies = deviation > 1e-7 * np.abs(columns.mean)
+        scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
+        return Reading(
+            v, scaling, scale=scale, offset=columns.mean * scale, has_unit_rows=has_unit_rows
+        )
+    takes_root = scaling == "sqrt-l2" and columns.smallest >= 0
+    return Reading(v, scaling, takes_root=takes_root, has_unit_rows=has_unit_rows)

@@ -1,0 +1,149 @@
+"""THE loop, once: alternate the updates until the labels rest, from several starts; keep the lowest F."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+
+from manyview.blocks import ClusterMoments
+from manyview.engines import Engine
+from manyview.errors import DataWarning
+from manyview.solver import initialization as start
+from manyview.solver.state import Model, OnStep, Problem, Progress, Solution, Step
+from manyview.solver.updates import (
+    accumulate,
+    objective,
+    predict,
+    project,
+    recount,
+    shrinkage,
+    update_alpha,
+    update_H,
+    update_Y,
+)
+
+__all__ = ["Schedule", "solve"]
+
+RESTING_SHARE = 1 / 200  # labels that move in an iteration at rest, as a share of the samples
+MAX_SETTLING_SWEEPS = 1000
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to search."""
+
+    n_init: int
+    max_iter: int
+    tol: float
+    init: str = "k-means++"
+
+
+def solve(
+    engine: Engine, problem: Problem, schedule: Schedule, rng: Generator, on_step: OnStep
+) -> Solution:
+    """Alternate from `n_init` starts and return the solution of lowest F."""
+    beginning = start.begin(engine, problem, rng)
+    best: Solution | None = None
+    for n_start in range(schedule.n_init):
+        moments, n_distinct = start.first_moments(beginning, engine.kernels, schedule.init, rng)
+        if n_distinct < problem.n_clusters and best is None:
+            msg = (
+                f"Found {n_distinct} distinct groups of samples, fewer than n_clusters={problem.n_clusters}; "
+                "some clusters hold copies of the same sample. Ask for fewer clusters."
+            )
+            warnings.warn(msg, DataWarning, stacklevel=2)
+        sizes = engine.map_reduce(predict, beginning.model, moments).arrays[0]
+        if np.any(sizes == 0):
+            engine.scan(start.fill_empty, sizes.astype(np.int64), 0)
+        run = _Run(engine, schedule, n_start, int(rng.integers(2**31)), on_step)
+        solution = run.alternate(beginning.model)
+        if best is None or solution.objective < best.objective:
+            best = solution
+    assert best is not None
+    return best
+
+
+class _Run:
+    """One start: the engine holds the labels, this holds the model and the trace."""
+
+    def __init__(
+        self, engine: Engine, schedule: Schedule, n_start: int, seed: int, on_step: OnStep
+    ) -> None:
+        self._engine, self._schedule, self._start = engine, schedule, n_start
+        self._rng = np.random.default_rng(seed)
+        self._on_step = on_step
+        self._trace: list[float] = []
+
+    def alternate(self, model: Model) -> Solution:
+        """Alternate the updates until the labels rest or F settles."""
+        engine, schedule = self._engine, self._schedule
+        moments = engine.map_reduce(recount, model)  # b, and n, b̄, S
+        self._report("start", 0, moments, model)
+        self._trace.append(objective(moments, model))
+        n_resting, converged = 0, False
+        for n_iter in range(1, schedule.max_iter + 1):
+            if n_iter > 1:
+                model = update_H(
+                    engine.map_reduce(accumulate, shrinkage(moments, model)), model
+                )  # eq. (H)
+                moments = engine.map_reduce(project, model)
+                self._report("bases", n_iter, moments, model)
+            moments, n_moved = self._sweep(moments, model)  # eq. (Y)
+            self._report("labels", n_iter, moments, model, n_moved)
+            model = update_alpha(moments, model)  # eq. (α)
+            self._report("weights", n_iter, moments, model, n_moved)
+            self._trace.append(objective(moments, model))
+            n_resting = n_resting + 1 if n_moved <= RESTING_SHARE * engine.n_samples else 0
+            fall = self._trace[-2] - self._trace[-1]
+            converged = n_resting >= 2 or (
+                n_iter > 1 and fall <= schedule.tol * abs(self._trace[-1])
+            )
+            if converged:
+                break
+        moments, n_moved = self._settle(moments, model)
+        self._report("settle", n_iter, moments, model, n_moved)
+        self._trace.append(objective(moments, model))
+        return Solution(
+            model=model,
+            moments=moments,
+            labels=engine.gather("labels"),
+            objective=self._trace[-1],
+            history=np.array(self._trace),
+            n_iter=n_iter,
+            converged=converged,
+        )
+
+    def _sweep(self, moments: ClusterMoments, model: Model) -> tuple[ClusterMoments, int]:
+        """One pass over all samples in an order of its own."""
+        seed = int(self._rng.integers(2**31))
+        return self._engine.scan(update_Y, (moments.copy(), 0), seed, model)
+
+    def _settle(self, moments: ClusterMoments, model: Model) -> tuple[ClusterMoments, int]:
+        """Sweep at fixed bases and weights until no label moves, so that `predict` agrees with the labels."""
+        total = 0
+        for _ in range(MAX_SETTLING_SWEEPS):
+            moments, n_moved = self._sweep(moments, model)
+            total += n_moved
+            if n_moved == 0:
+                break
+        return self._engine.map_reduce(recount, model), total
+
+    def _report(
+        self, step: Step, n_iter: int, moments: ClusterMoments, model: Model, n_moved: int = 0
+    ) -> None:
+        self._on_step(
+            Progress(
+                start=self._start,
+                n_starts=self._schedule.n_init,
+                n_iter=n_iter,
+                max_iter=self._schedule.max_iter,
+                step=step,
+                objective=objective(moments, model),
+                n_moved=n_moved,
+                model=model,
+                labels=lambda: self._engine.gather("labels"),
+            )
+        )

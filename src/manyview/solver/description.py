@@ -1,0 +1,76 @@
+"""What a solution says about the user's views: cluster means, and the share of each view in the structure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from manyview.blocks import Block, ClusterMoments, FloatArray, Sums, ViewRows
+from manyview.engines import Engine
+from manyview.kernels import Kernels
+from manyview.solver.state import Model, Solution
+
+__all__ = ["Description", "describe"]
+
+
+@dataclass(frozen=True)
+class Description:
+    """Answers in terms of the user's views."""
+
+    cluster_centers: list[
+        FloatArray
+    ]  # v: (k, d_v), mean rows as given; NaN where no sample has the view
+    view_weights: FloatArray  # (V,)
+
+
+def describe(engine: Engine, solution: Solution, n_views: int) -> Description:
+    """Cluster means and view weights, by one pass over the rows."""
+    model, k = solution.model, solution.model.problem.n_clusters
+    which = tuple(reading.view for reading in model.problem.readings)
+    sums = engine.map_reduce(sum_clusters, k, which, n_views).arrays
+    raw, weight = sums[:n_views], sums[n_views : 2 * n_views]  # v: (k, d_v) and (k,)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        centers = [total / n[:, None] for total, n in zip(raw, weight, strict=True)]
+    read = sums[2 * n_views :]  # reading: (k, d_v)
+    shares = _reading_shares(read, [weight[v] for v in which], solution.moments, model)
+    return Description(
+        centers, np.bincount(which, weights=shares, minlength=n_views).astype(np.float64)
+    )
+
+
+def sum_clusters(
+    block: Block, kernels: Kernels, k: int, which: tuple[int, ...], n_views: int
+) -> tuple[Block, Sums]:
+    """Σ_{i∈c} ω x of each view as given, then Σ ω over the rows that have it, then Σ ω x of each reading."""
+    raw, weight = [], []
+    for v in range(n_views):
+        view = block.views[which.index(v)]
+        has_it = None if view.factor is None else (view.factor > 0).astype(np.float64)
+        as_given = ViewRows(view.values, factor=has_it, absent=view.absent)
+        raw.append(kernels.cluster_sums(as_given, block.labels, block.weights, k))
+        present = block.weights if has_it is None else block.weights * has_it
+        weight.append(np.bincount(block.labels, weights=present, minlength=k).astype(np.float64))
+    read = [kernels.cluster_sums(view, block.labels, block.weights, k) for view in block.views]
+    return block, Sums((*raw, *weight, *read))
+
+
+def _reading_shares(
+    sums: tuple[FloatArray, ...], weights: list[FloatArray], moments: ClusterMoments, model: Model
+) -> FloatArray:
+    """Σ_p α_p Σ_c n_c (ā_pvc − ā_pv)·(ā_pc − ā_p) / Σ_c n_c ‖ā_pc − ā_p‖² of each reading; sums to 1."""
+    n = moments.count.sum(axis=0)[:, None]  # (k, 1)
+    parts = []
+    for total, weight, mean, H in zip(sums, weights, model.problem.means, model.bases, strict=True):
+        # relative to the mean of the reading, so that a row which lacks it counts as nothing
+        part = (total - weight[:, None] * mean) @ H / n  # (k, D)
+        parts.append(part - (n * part).sum(axis=0) / n.sum())
+    whole = np.sum(parts, axis=0)
+    starts = model.problem.starts
+    along = [
+        np.add.reduceat((n * part * whole).sum(axis=0), starts) for part in parts
+    ]  # reading: (m,)
+    total = np.sum(along, axis=0)  # (m,)
+    if not np.all(total > 0):
+        return np.full(len(parts), 1 / len(parts))
+    return np.array([float(model.alpha @ (share / total)) for share in along])

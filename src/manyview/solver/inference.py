@@ -1,0 +1,50 @@
+"""New samples: projected, labelled and embedded with the statistics of the fit frozen."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from manyview.blocks import ClusterMoments
+from manyview.engines import Engine
+from manyview.solver.problem import measure, read_as, scaled_lambda
+from manyview.solver.state import Model
+from manyview.solver.updates import embed, objective, predict, recount, shrinkage
+from manyview.views import MultiViewData
+
+__all__ = ["Fitted"]
+
+
+class Fitted:
+    """A model and its cluster moments, applied to rows that an engine takes in."""
+
+    def __init__(self, model: Model, moments: ClusterMoments) -> None:
+        self.model, self.moments = model, moments
+
+    def label(self, engine: Engine, data: MultiViewData) -> Fitted:
+        """Load, project and label the rows; returns the fit with a group for each number of views present."""
+        problem = self.model.problem
+        engine.load(data, None)
+        levels = read_as(engine, problem.readings, problem.levels)
+        moments = self.moments.regroup(problem.levels.tolist(), levels.tolist())
+        fitted = Fitted(replace(self.model, problem=replace(problem, levels=levels)), moments)
+        engine.map_reduce(predict, fitted.model, moments)
+        return fitted
+
+    def embed(self, engine: Engine) -> None:
+        """Turn the projections of labelled rows into z, eq. (Z)."""
+        engine.map_reduce(embed, shrinkage(self.moments, self.model))
+
+    def loss(self, engine: Engine, lam: float) -> float:
+        """F of labelled rows as a data set of its own; `lam` is relative."""
+        problem = self.model.problem
+        *_, energies, weight, n_present = engine.map_reduce(measure).arrays
+        scaled = scaled_lambda(
+            lam,
+            n_views=float(n_present) / float(weight),
+            n_clusters=problem.n_clusters,
+            n_spaces=len(problem.dims),
+            exponent=problem.exponent,
+            weight=float(weight),
+        )
+        model = replace(self.model, problem=replace(problem, lam=scaled, energies=energies))
+        return objective(engine.map_reduce(recount, model), model)

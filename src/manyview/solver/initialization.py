@@ -1,0 +1,145 @@
+"""Where the alternation starts: bases from a truncated SVD, labels from k-means in its span.
+
+Both are made on a sample of the rows. The random vectors live on the sample axis, so that the order of the
+views changes nothing.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from manyview.blocks import Block, ClusterMoments, FloatArray, IntArray, Sums
+from manyview.engines import Engine
+from manyview.kernels import Kernels
+from manyview.solver.state import Model, Problem
+from manyview.solver.updates import orthonormalize, project
+from manyview.threads import limit_threads
+
+__all__ = ["Beginning", "begin", "fill_empty", "first_moments"]
+
+SAMPLE_ROWS = 10_000
+ROWS_PER_CLUSTER = 5
+POWER_STEPS = 3
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What all starts of a fit share."""
+
+    sample: tuple[Block, ...]
+    model: Model
+    coordinates: FloatArray  # (sample rows, largest d_p): P = U Σ of the views side by side
+
+
+def begin(engine: Engine, problem: Problem, rng: Generator) -> Beginning:
+    """P from a truncated SVD of a sample; H_pv = polar factor of X_vᵀ P, uniform weights."""
+    n_rows = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * problem.n_clusters)
+    sample = engine.sample(n_rows, rng)
+    P = _leading_coordinates(sample, engine.kernels, problem, rng)
+    cross = _cross(sample, engine.kernels, P)
+    bases = tuple(np.hstack([_first_basis(C, d) for d in problem.dims]) for C in cross)
+    m = len(problem.dims)
+    return Beginning(sample, Model(problem, bases, np.full(m, 1 / m)), P)
+
+
+def first_moments(
+    beginning: Beginning, kernels: Kernels, init: str, rng: Generator
+) -> tuple[ClusterMoments, int]:
+    """Moments of the sample's clusters by k-means on P, and how many distinct ones were found."""
+    problem = beginning.model.problem
+    weights = np.concatenate([block.weights for block in beginning.sample])
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", ConvergenceWarning
+        )  # too few distinct rows: said by the caller
+        kmeans = KMeans(
+            problem.n_clusters,
+            init=init,
+            n_init=1,
+            max_iter=50,
+            random_state=int(rng.integers(2**31)),
+        ).fit(beginning.coordinates, sample_weight=weights)
+    labels = kmeans.labels_.astype(np.int32)
+    ends = np.cumsum([len(block.labels) for block in beginning.sample])
+    moments = problem.empty_moments()
+    for block, own in zip(beginning.sample, np.split(labels, ends[:-1]), strict=True):
+        moments = moments + project(replace(block, labels=own), kernels, beginning.model)[1]
+    # counts of the whole, not of the sample: λ is scaled to the former
+    growth = problem.weight / weights.sum()
+    moments = replace(moments, count=moments.count * growth, scatter=moments.scatter * growth)
+    return moments, len(np.unique(labels))
+
+
+def fill_empty(
+    block: Block, kernels: Kernels, sizes: NDArray[np.int64], order: IntArray
+) -> tuple[Block, NDArray[np.int64]]:
+    """Give each empty cluster a sample of one that can spare it; `sizes` is the carry."""
+    labels, sizes = block.labels.copy(), sizes.copy()
+    for i in order:
+        empty = np.flatnonzero(sizes == 0)
+        if empty.size == 0:
+            break
+        if sizes[labels[i]] > 1:
+            sizes[labels[i]] -= 1
+            labels[i] = empty[0]
+            sizes[empty[0]] = 1
+    return replace(block, labels=labels), sizes
+
+
+def _leading_coordinates(
+    sample: Sequence[Block], kernels: Kernels, problem: Problem, rng: Generator
+) -> FloatArray:
+    """U Σ of the views side by side by subspace iteration, a missing row read as the mean row."""
+    n = sum(len(block.labels) for block in sample)
+    width = min(max(problem.dims) + 10, n, sum(len(mean) for mean in problem.means))
+    root = np.sqrt(np.concatenate([block.weights for block in sample]))[:, None]  # (n, 1)
+    Q = rng.standard_normal((n, width))
+    for _ in range(POWER_STEPS):
+        Q = _times(sample, kernels, problem, _cross(sample, kernels, root * Q))
+        with limit_threads(1):
+            Q, _ = np.linalg.qr(root * Q)
+    right = np.vstack(_cross(sample, kernels, root * Q))  # (Σ d_v, width): Xᵀ Q
+    with limit_threads(1):
+        U, singular, _ = np.linalg.svd(right.T, full_matrices=False)
+    keep = min(max(problem.dims), width)
+    return np.asarray((Q @ U)[:, :keep] * singular[:keep] / root)
+
+
+def _cross(sample: Sequence[Block], kernels: Kernels, Z: FloatArray) -> tuple[FloatArray, ...]:
+    """X_vᵀ Z over the sample, one array a view."""
+    ends = np.cumsum([len(block.labels) for block in sample])
+    total: Sums | None = None
+    for block, part in zip(sample, np.split(Z, ends[:-1]), strict=True):
+        sums = kernels.accumulate(block.views, kernels.asarray(part, like=block.projection))
+        total = sums if total is None else total + sums
+    assert total is not None
+    return total.arrays
+
+
+def _times(
+    sample: Sequence[Block], kernels: Kernels, problem: Problem, bases: Sequence[FloatArray]
+) -> FloatArray:
+    """Σ_v X_v G_v over the sample; absent rows count as the mean row of their view."""
+    parts = []
+    for block in sample:
+        rows = np.asarray(kernels.project(block.views, bases), dtype=np.float64)
+        for view, mean, G in zip(block.views, problem.means, bases, strict=True):
+            if view.absent is not None:
+                rows[view.absent] += mean @ G
+        parts.append(rows)
+    return np.vstack(parts)
+
+
+def _first_basis(C: FloatArray, d_p: int) -> FloatArray:
+    """Polar factor of the first d_p columns; the SVD completes missing ones orthonormally."""
+    wanted = np.zeros((C.shape[0], d_p))
+    wanted[:, : C.shape[1]] = C[:, :d_p]
+    return orthonormalize(wanted)

@@ -1,0 +1,132 @@
+"""From data and settings to a `Problem`: readings, means, energy, dimensions, the absolute λ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from manyview.blocks import Block, ColumnMoments, FloatArray, Sums
+from manyview.engines import Engine
+from manyview.kernels import Kernels
+from manyview.readings import Reading, fit_readings
+from manyview.solver.state import Problem
+
+__all__ = ["Settings", "measure", "pose", "read_as", "scaled_lambda"]
+
+TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The estimator's parameters that define the objective."""
+
+    n_clusters: int
+    lam: float
+    n_spaces: int
+    latent_dims: Sequence[int] | None
+    scale: str | Sequence[str] | None
+    weight_exponent: float
+
+
+def pose(engine: Engine, settings: Settings) -> Problem:
+    """Fix the readings by a pass over the loaded rows, and state the problem."""
+    columns = engine.map_reduce(describe_columns)
+    readings = fit_readings(settings.scale, columns.views)
+    levels = read_as(engine, readings)
+    totals = engine.map_reduce(measure).arrays
+    *sums, present, energies, weight, n_present = totals
+    dims = latent_dims(settings, [len(total) for total in sums], engine.n_samples)
+    lam = scaled_lambda(
+        settings.lam,
+        n_views=float(n_present) / float(weight),
+        n_clusters=settings.n_clusters,
+        n_spaces=len(dims),
+        exponent=settings.weight_exponent,
+        weight=float(weight),
+    )
+    return Problem(
+        n_clusters=settings.n_clusters,
+        dims=dims,
+        lam=lam,
+        exponent=settings.weight_exponent,
+        readings=readings,
+        means=tuple(total / max(n, TINY) for total, n in zip(sums, present, strict=True)),
+        energies=energies,
+        weight=float(weight),
+        levels=levels,
+        n_samples=engine.n_samples,
+    )
+
+
+def read_as(
+    engine: Engine, readings: Sequence[Reading], levels: FloatArray | None = None
+) -> FloatArray:
+    """Lay readings over the rows of an engine, row factors included."""
+    known = engine.read(readings, levels)
+    engine.map_reduce(set_row_factors, tuple(reading.has_unit_rows for reading in readings))
+    return known
+
+
+def scaled_lambda(
+    lam: float, *, n_views: float, n_clusters: int, n_spaces: int, exponent: float, weight: float
+) -> float:
+    """λ = lam V k m^γ / n, so that g n_c / V = lam at uniform weights and balanced clusters."""
+    return lam * n_views * n_clusters * float(n_spaces**exponent) / weight
+
+
+def latent_dims(settings: Settings, widths: Sequence[int], n_samples: int) -> tuple[int, ...]:
+    """d_p = min(p · min(k, 100), Σ_v min(d_v, n)), equal values kept once, or as the user asked."""
+    if settings.latent_dims is not None:
+        return tuple(int(d) for d in settings.latent_dims)
+    most = sum(min(d, n_samples) for d in widths)
+    step = min(settings.n_clusters, 100)
+    return tuple(sorted({min(p * step, most) for p in range(1, settings.n_spaces + 1)}))
+
+
+@dataclass(frozen=True)
+class ViewColumns:
+    """Column moments of all views; adds up."""
+
+    views: tuple[ColumnMoments, ...]
+
+    def __add__(self, other: ViewColumns) -> ViewColumns:
+        """Moments of the union of two sets of rows."""
+        return ViewColumns(tuple(a + b for a, b in zip(self.views, other.views, strict=True)))
+
+
+def describe_columns(block: Block, kernels: Kernels) -> tuple[Block, ViewColumns]:
+    """Column moments of the views as given."""
+    return block, ViewColumns(tuple(kernels.columns(view, block.weights) for view in block.views))
+
+
+def set_row_factors(
+    block: Block, kernels: Kernels, has_unit_rows: tuple[bool, ...]
+) -> tuple[Block, Sums]:
+    """Fix f = 1/‖·‖ of the readings with unit rows; rows of zeros stay zero."""
+    views = []
+    for view, is_unit in zip(block.views, has_unit_rows, strict=True):
+        if is_unit:
+            norm = np.sqrt(kernels.row_squares(view))
+            factor = np.divide(1.0, norm, out=np.ones_like(norm), where=norm > 0)
+            view = replace(
+                view, factor=factor if view.factor is None else factor * (view.factor > 0)
+            )
+        views.append(view)
+    return replace(block, views=tuple(views)), Sums(())
+
+
+def measure(block: Block, kernels: Kernels) -> tuple[Block, Sums]:
+    """Σ ω x of each reading; then Σ ω over the rows that have it, and its Σ ω‖x‖²; Σ ω and Σ ω u in all."""
+    weights = block.weights
+    sums = kernels.accumulate(
+        block.views, kernels.asarray(weights[:, None], like=block.projection)
+    ).arrays
+    present, energies = [], []
+    for view in block.views:
+        factor = np.ones(len(weights)) if view.factor is None else view.factor
+        present.append(float(weights @ (factor > 0)))
+        energies.append(float((weights * factor**2) @ kernels.row_squares(view)))
+    totals = (np.array(present), np.array(energies), weights.sum(), np.sum(present))
+    return block, Sums((*(total[:, 0] for total in sums), *map(np.asarray, totals)))

@@ -1,0 +1,111 @@
+"""What the solver holds and returns: small, immutable, float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyview.blocks import ClusterMoments, FloatArray, IntArray
+from manyview.readings import Reading
+
+__all__ = ["Model", "OnStep", "Problem", "Progress", "Solution", "Step"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything about the data and the settings that stays fixed during a fit."""
+
+    n_clusters: int
+    dims: tuple[int, ...]  # d_p of each space
+    lam: float  # λ of the objective, absolute
+    exponent: float  # γ
+    readings: tuple[Reading, ...]
+    means: tuple[FloatArray, ...]  # v: (d_v,), mean row of each reading
+    energies: FloatArray  # (V,): Σ ω ‖x‖² of each reading
+    weight: float  # Σ ω
+    levels: FloatArray  # (G,): distinct numbers of readings present
+    n_samples: int
+
+    @property
+    def n_readings(self) -> int:
+        """V of the equations."""
+        return len(self.readings)
+
+    @property
+    def energy(self) -> float:
+        """Σ ω ‖x‖² over all readings."""
+        return float(self.energies.sum())
+
+    @property
+    def starts(self) -> IntArray:
+        """First column of each space: (m,)."""
+        return np.concatenate([[0], np.cumsum(self.dims)[:-1]])
+
+    def empty_moments(self) -> ClusterMoments:
+        """Moments of no sample at all, in the right shapes."""
+        G, k, m = len(self.levels), self.n_clusters, len(self.dims)
+        return ClusterMoments(
+            starts=self.starts,
+            rows=np.zeros((G, k), dtype=np.int64),
+            count=np.zeros((G, k)),
+            mean=np.zeros((G, k, sum(self.dims))),
+            scatter=np.zeros((G, k, m)),
+        )
+
+
+@dataclass(frozen=True)
+class Model:
+    """The unknowns that are not per sample."""
+
+    problem: Problem
+    bases: tuple[FloatArray, ...]  # v: (d_v, D)
+    alpha: FloatArray  # (m,)
+
+    @property
+    def pull(self) -> FloatArray:
+        """g_p = λ α_p^γ: (m,)."""
+        return self.problem.lam * self.alpha**self.problem.exponent
+
+    @property
+    def shift(self) -> FloatArray:
+        """Mean of b if no view were missing, Σ_v H_vᵀ x̄_v / V; the projections are stored without it: (D,)."""
+        parts = [mean @ H for mean, H in zip(self.problem.means, self.bases, strict=True)]
+        return np.asarray(np.sum(parts, axis=0)) / self.problem.n_readings
+
+
+Step: TypeAlias = Literal["start", "bases", "labels", "weights", "settle"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told after each step: F never rises from one to the next within a start."""
+
+    start: int  # which restart, from 0
+    n_starts: int
+    n_iter: int
+    max_iter: int
+    step: Step
+    objective: float
+    n_moved: int
+    model: Model
+    labels: Callable[[], NDArray[np.int32]]  # gathered only when called
+
+
+OnStep: TypeAlias = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A fixed point of the alternation, or where it stopped."""
+
+    model: Model
+    moments: ClusterMoments
+    labels: NDArray[np.int32]  # (n,)
+    objective: float
+    history: FloatArray  # F at the start and after each iteration, and after the last sweeps
+    n_iter: int
+    converged: bool

@@ -1,0 +1,167 @@
+"""The four updates and the objective, each beside its equation; and the visits that feed them.
+
+Three facts keep this small. Z has a closed form for a whole cluster at once (Z), so it is made from b on
+the fly and never stored. F is a function of the cluster moments, so convergence, restarts and weights
+touch no data. The label step reads b, not X: an iteration reads X twice, once for each product.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from manyview.blocks import Block, ClusterMoments, FloatArray, IntArray, Shrinkage, Sums
+from manyview.kernels import Kernels
+from manyview.solver.state import Model
+from manyview.threads import limit_threads
+
+__all__ = [
+    "accumulate",
+    "embed",
+    "objective",
+    "orthonormalize",
+    "predict",
+    "project",
+    "recount",
+    "shrinkage",
+    "update_H",
+    "update_Y",
+    "update_alpha",
+]
+
+
+def project(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ClusterMoments]:
+    """b_i = Σ_v H_vᵀ x_vi / u_i − shift, and the moments of b by cluster."""
+    block = replace(block, projection=_project(block, kernels, model))
+    return recount(block, kernels, model)
+
+
+def recount(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ClusterMoments]:
+    """Moments of b by cluster, from projections that are already there."""
+    like = model.problem.empty_moments()
+    return block, kernels.moments(block.projection, block.labels, block.group, block.weights, like)
+
+
+def predict(
+    block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
+) -> tuple[Block, Sums]:
+    """y_i = argmin_c add(c), statistics frozen; returns the rows of each cluster."""
+    b = _project(block, kernels, model)
+    labels = kernels.nearest(b, block.group, moments, model.problem.levels, model.pull)
+    sizes = np.bincount(labels, minlength=model.problem.n_clusters).astype(np.float64)
+    return replace(block, projection=b, labels=labels), Sums((sizes,))
+
+
+def update_Y(
+    block: Block,
+    kernels: Kernels,
+    carry: tuple[ClusterMoments, int],
+    order: IntArray,
+    model: Model,
+) -> tuple[Block, tuple[ClusterMoments, int]]:
+    """Move each sample, in the given order, to the cluster that lowers F most."""
+    moments, n_moved = carry
+    moved = kernels.assign(
+        block.projection,
+        block.labels,
+        block.group,
+        block.weights,
+        order,
+        moments,
+        model.problem.levels,
+        model.pull,
+    )
+    return block, (moments, n_moved + moved)
+
+
+def accumulate(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, Sums]:
+    """C_v = X_vᵀ diag(ω) Z, with Z made on the fly from b, eq. (Z)."""
+    Z = kernels.embed(block.projection, block.labels, block.group, shrink)  # (rows, D)
+    Z *= kernels.asarray(block.weights[:, None], like=Z)
+    return block, kernels.accumulate(block.views, Z)
+
+
+def embed(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, None]:
+    """Replace b by z, eq. (Z)."""
+    Z = kernels.embed(block.projection, block.labels, block.group, shrink)
+    return replace(block, projection=Z), None
+
+
+def _project(block: Block, kernels: Kernels, model: Model) -> Any:
+    b = kernels.project(block.views, model.bases)  # (rows, D)
+    b /= kernels.asarray(model.problem.levels[block.group][:, None], like=b)
+    b -= kernels.asarray(model.shift, like=b)
+    return b
+
+
+def shrinkage(moments: ClusterMoments, model: Model) -> Shrinkage:
+    """keep = u / (u + g n_c), and z̄_c: the mean of b over a cluster, weighted by keep."""
+    problem = model.problem
+    n = moments.count.sum(axis=0)  # (k,)
+    u = problem.levels[:, None, None]  # (G, 1, 1)
+    keep = u / (u + n[:, None] * model.pull)  # (G, k, m)
+    share = keep * moments.count[:, :, None]  # (G, k, m)
+    share = share / np.maximum(share.sum(axis=0), np.finfo(float).tiny)
+    center = np.sum(_per_column(share, problem.dims) * moments.mean, axis=0)  # (k, D)
+    return Shrinkage(problem.starts, keep, center, model.shift)
+
+
+def _per_column(per_space: FloatArray, dims: tuple[int, ...]) -> FloatArray:
+    """Repeat the value of each space over its columns: (…, m) -> (…, D)."""
+    return np.repeat(per_space, dims, axis=-1)
+
+
+def _spread(moments: ClusterMoments, shrink: Shrinkage) -> FloatArray:
+    """Σ_{i∈c} ‖b_i − z̄_c‖² in each group, cluster and space: (G, k, m)."""
+    offset = np.add.reduceat((moments.mean - shrink.center) ** 2, moments.starts, axis=-1)
+    return moments.scatter + moments.count[:, :, None] * offset
+
+
+def objective(moments: ClusterMoments, model: Model) -> float:
+    """F = m Σ‖x‖² − Σ u_i‖b_i‖² + Σ_c Σ_{i∈c} ρ_i ‖b_i − z̄_c‖², with ρ = g n keep, eq. (F)."""
+    problem = model.problem
+    shrink = shrinkage(moments, model)
+    n = moments.count.sum(axis=0)  # (k,)
+    rho = model.pull * n[:, None] * shrink.keep  # (G, k, m)
+    clustering = float(np.sum(rho * _spread(moments, shrink)))
+    square = np.add.reduceat((moments.mean + shrink.shift) ** 2, moments.starts, axis=-1)
+    explained = moments.scatter + moments.count[:, :, None] * square  # (G, k, m)
+    explained_energy = float(np.sum(problem.levels[:, None, None] * explained))
+    return len(problem.dims) * problem.energy - explained_energy + clustering
+
+
+def update_alpha(moments: ClusterMoments, model: Model) -> Model:
+    """α_p ∝ r_p^(−1/(γ−1)), r_p = 2 Σ_c n_c Σ_{i∈c} keep² ‖b_i − z̄_c‖², eq. (α)."""
+    shrink = shrinkage(moments, model)
+    n = moments.count.sum(axis=0)  # (k,)
+    r = 2 * np.sum(n[:, None] * shrink.keep**2 * _spread(moments, shrink), axis=(0, 1))  # (m,)
+    floor = 1e-12 * model.problem.energy
+    if not np.any(r > floor):
+        return model
+    logits = -np.log(np.maximum(r, max(floor, np.finfo(float).tiny))) / (model.problem.exponent - 1)
+    alpha = np.exp(logits - logits.max())
+    updated = replace(model, alpha=alpha / alpha.sum())
+    # the floor can make the closed form miss the minimum: F decides
+    return updated if objective(moments, updated) <= objective(moments, model) else model
+
+
+def update_H(cross: Sums, model: Model) -> Model:
+    """H_pv = U Wᵀ, where U Σ Wᵀ = C_pv, eq. (H)."""
+    starts = model.problem.starts[1:]
+    bases = []
+    for C, H in zip(cross.arrays, model.bases, strict=True):
+        pairs = zip(np.split(C, starts, axis=1), np.split(H, starts, axis=1), strict=True)
+        bases.append(np.hstack([orthonormalize(C_p, H_p) for C_p, H_p in pairs]))
+    return replace(model, bases=tuple(bases))
+
+
+def orthonormalize(C: FloatArray, fallback: FloatArray | None = None) -> FloatArray:
+    """Polar factor U Wᵀ of C by its SVD; through CᵀC orthonormality would be lost."""
+    if fallback is not None and not np.any(C):
+        return fallback
+    largest = np.abs(C).max(initial=0.0)
+    with limit_threads(1):
+        U, _, Wt = np.linalg.svd(C / largest if largest > 0 else C, full_matrices=False)
+    return np.asarray(U @ Wt)
