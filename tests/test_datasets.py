@@ -1,6 +1,7 @@
 """Loaders and the generator: sizes, determinism, layouts of files, and clear errors."""
 
 import os
+import struct
 import sys
 
 import numpy as np
@@ -18,6 +19,7 @@ from manyview.datasets import (
     load_file,
     make_multiview_blobs,
 )
+from manyview.datasets._mat5 import read_mat5
 from manyview.datasets.benchmarks import SOURCES, benchmark_files, benchmark_folder
 from manyview.datasets.digits import _fourier, _gradients, _outlines, _profiles
 from manyview.errors import EngineUnavailableError, NotEnoughSamplesError, ViewError
@@ -441,6 +443,83 @@ def test_a_file_cut_short_anywhere_is_one_sentence(tmp_path, kind):
     for share in (0.001, 0.02, 0.1, 0.3, 0.5, 0.8, 0.99):
         path.write_bytes(whole[: int(share * len(whole))])
         one_sentence(path)
+
+
+@pytest.mark.parametrize("kind", ["npz", "mat5", "mat5 compressed"])
+def test_a_damaged_file_is_one_sentence_or_other_numbers_and_never_a_crash(tmp_path, kind):
+    """scipy.io.loadmat ends the process on some of these files."""
+    rng = np.random.default_rng(0)
+    X, y = rng.random((12, 5)), np.arange(12) % 3
+    cell = np.empty(2, dtype=object)
+    cell[:] = [X, sparse.csc_array(np.where(X < 0.5, 0, X))]
+    path = tmp_path / ("a.npz" if kind == "npz" else "a.mat")
+    if kind == "npz":
+        np.savez(path, view_0=X, y=y)
+    else:
+        io.savemat(path, {"X": cell, "Y": y, "s": {"a": X}}, do_compression="comp" in kind)
+    whole = path.read_bytes()
+    messages = []
+    for _ in range(150):
+        content = bytearray(whole)
+        for at in rng.integers(len(whole), size=3):
+            content[at] = rng.integers(256)
+        path.write_bytes(content)
+        try:
+            load_file(path)
+        except ViewError as error:
+            messages.append(str(error))
+    assert len(messages) > 30
+    assert all(str(path) in message for message in messages)
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_mat_files_are_read_as_scipy_reads_them(tmp_path, is_compressed):
+    rng = np.random.default_rng(0)
+    cell = np.empty(2, dtype=object)
+    cell[:] = [np.eye(2), "text"]
+    variables = {
+        "double": rng.random((3, 4)),
+        "single": rng.random((1, 5)).astype(np.float32),
+        "small": np.arange(-3, 3, dtype=np.int8)[None],
+        "large": np.array([[2**60]]),
+        "logical": np.array([[True, False]]),
+        "empty": np.empty((0, 3)),
+        "cube": rng.random((2, 3, 4)),
+        "sparse": sparse.random_array((6, 4), density=0.4, rng=rng).tocsc(),
+        "sparse_logical": sparse.csc_array(np.eye(3, dtype=bool)),
+        "text": "some text",
+        "cell": cell,
+        "struct": {"a": 1.0},
+        "complex": np.array([[1j]]),
+    }
+    io.savemat(tmp_path / "a.mat", variables, do_compression=is_compressed)
+    expected = io.loadmat(tmp_path / "a.mat")
+    received = read_mat5((tmp_path / "a.mat").read_bytes())
+    assert list(received) == list(variables)
+    assert received["struct"] is received["complex"] is None
+    assert np.array_equal(received["cell"][0], np.eye(2))
+    assert received["cell"][1].tolist() == ["text"]
+    for name in set(variables) - {"struct", "complex", "cell"}:
+        ours, theirs = received[name], expected[name]
+        if sparse.issparse(ours):
+            ours, theirs = ours.toarray(), theirs.toarray()
+        assert ours.shape == theirs.shape
+        assert np.array_equal(ours, theirs)
+
+
+def test_a_mat_file_of_the_other_byte_order_is_read(tmp_path):
+    """Written by hand, big-endian: X is 2 × 2 with its columns (1, 2) and (3, 4)."""
+    name = struct.pack(">HHcxxx", 1, 1, b"X")  # a small element: number of bytes, type, data
+    parts = struct.pack(">IIIIIIii", 6, 8, 6, 0, 5, 8, 2, 2) + name
+    parts += struct.pack(">II4d", 9, 32, 1, 2, 3, 4)
+    header = b"MATLAB 5.0 MAT-file".ljust(124) + b"\1\0MI"
+    (tmp_path / "a.mat").write_bytes(header + struct.pack(">II", 14, len(parts)) + parts)
+    assert load_file(tmp_path / "a.mat").data.views[0].tolist() == [[1, 3], [2, 4]]
+
+
+def test_arrays_from_files_may_be_changed(tmp_path, matrices):
+    save_mat5(tmp_path / "a.mat", "X", [matrix.T for matrix in matrices], "Y", LABELS)
+    assert all(view.flags.writeable for view in load_file(tmp_path / "a.mat").data.views)
 
 
 def test_damaged_bytes_inside_an_npz_file_are_noticed(tmp_path):

@@ -62,8 +62,9 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """Views for `fit`, without touching the estimator."""
         if isinstance(X, list | tuple) and is_list_of_views(X) and len(X) == 1:
             msg = (
-                "X is a list of one view; expected several. Pass the 2-D array itself, or wrap the list "
-                "in MultiViewData.of (scikit-learn's splitters cut a bare list over views, not samples)."
+                "X is a list of one view; expected several. Pass the 2-D array itself, or wrap the "
+                "list in MultiViewData.of (scikit-learn's splitters cut a bare list over views, "
+                "not samples)."
             )
             raise ViewError(msg)
         data = MultiViewData.of(X, view_sizes=self.view_sizes, present=present)
@@ -95,7 +96,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         if data.n_features != self._view_widths:
             msg = (
                 f"X has {data.n_views} view(s) of {data.n_features} features; the fit saw "
-                f"{len(self._view_widths)} view(s) of {self._view_widths}. Pass the same views in the same order."
+                f"{len(self._view_widths)} view(s) of {self._view_widths}. Pass the same views in "
+                "the same order."
             )
             raise ViewError(msg)
         return data

@@ -1,7 +1,8 @@
 """Blocks of rows, and the statistics that blocks add up to.
 
-Everything here is plain data. A `Block` holds what an engine keeps about some rows; the other classes
-are results of visiting a block, small, float64, and added with `+` in the order of the blocks.
+Everything here is plain data. A `Block` holds what an engine keeps about some rows; the other
+classes are results of visiting a block, small, float64, and added with `+` in the order of the
+blocks.
 """
 
 from __future__ import annotations
@@ -112,8 +113,8 @@ class ColumnMoments:
 class ClusterMoments:
     """Count, mean and scatter of b in each cluster, for each number of readings present.
 
-    With all views present there is one group. Scatter is per space and about the group's own mean, so
-    that nothing cancels when the data lie far from the origin.
+    With all views present there is one group. Scatter is per space and about the group's own mean,
+    so that nothing cancels when the data lie far from the origin.
     """
 
     starts: IntArray  # (m,): first column of each space
@@ -143,7 +144,7 @@ class ClusterMoments:
         )
 
     def regroup(self, levels: Sequence[int], wanted: Sequence[int]) -> ClusterMoments:
-        """The same clusters with empty groups added, so that `wanted` numbers of readings have one."""
+        """The same clusters with empty groups added: one for each number of readings `wanted`."""
         order = [list(wanted).index(level) for level in levels]
         shape = (len(wanted), *self.count.shape[1:])
 

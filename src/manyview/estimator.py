@@ -34,8 +34,8 @@ logger = logging.getLogger(__name__)
 class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):  # type: ignore[misc]
     """One-step multi-view clustering with diverse representation.
 
-    Maps all views into several latent spaces of different dimension, weights the spaces by itself, and finds
-    the clusters in the same optimization, in time linear in the number of samples.
+    Maps all views into several latent spaces of different dimension, weights the spaces by itself,
+    and finds the clusters in the same optimization, in time linear in the number of samples.
 
     Parameters
     ----------
@@ -45,14 +45,14 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         Pull of a sample towards its cluster, without units: at balanced clusters a sample is drawn
         lam / (1 + lam) of the way to the mean of its cluster.
     n_spaces : int, default=3
-        Number of latent spaces, of dimension k, 2k, 3k, … (at most 100, 200, 300, … and no more than the
-        views can fill).
+        Number of latent spaces, of dimension k, 2k, 3k, … (at most 100, 200, 300, … and no more
+        than the views can fill).
     latent_dims : sequence of int, optional
         Dimensions of the spaces, instead of `n_spaces`.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="auto"
-        How views are read: as given; with rows of unit mean square norm; rows of unit norm; the same after a
-        square root where a view is non-negative; z-scores; z-scores with rows of unit norm. Of a list, each
-        reading enters as a view of its own. "auto" is ["sqrt-l2", "z-l2"].
+        How views are read: as given; with rows of unit mean square norm; rows of unit norm; the
+        same after a square root where a view is non-negative; z-scores; z-scores with rows of unit
+        norm. Of a list, each reading enters as a view of its own. "auto" is ["sqrt-l2", "z-l2"].
     weight_exponent : float, default=3.0
         γ > 1, the exponent of the space weights. 2 is the paper's, and soon leaves one space alone.
     init : {"k-means++", "random"}, default="k-means++"
@@ -72,7 +72,8 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
     n_jobs : int, optional
         Threads; None leaves the choice to BLAS.
     memory_limit : int, optional
-        Bytes that the fit may use beside the views; a fit that needs more is refused before it starts.
+        Bytes that the fit may use beside the views; a fit that needs more is refused before it
+        starts.
     view_sizes : sequence of int, optional
         Widths of the views where X is one 2-D array.
     verbose : int, default=0
@@ -111,8 +112,8 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
 
     References
     ----------
-    Wan, Liu, Liu, Wang, Wen, Wan, Shen, Zhu: One-step Multi-view Clustering with Diverse Representation.
-    IEEE Transactions on Neural Networks and Learning Systems, 2024.
+    Wan, Liu, Liu, Wang, Wen, Wan, Shen, Zhu: One-step Multi-view Clustering with Diverse
+    Representation. IEEE Transactions on Neural Networks and Learning Systems, 2024.
 
     Examples
     --------
@@ -178,7 +179,8 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         ----------
         X : views
             A list or dict of 2-D arrays, DataFrames or CSR matrices of the same samples, a
-            MultiViewData, or one 2-D array (cut by `view_sizes`). A row of nothing but NaN is a missing view.
+            MultiViewData, or one 2-D array (cut by `view_sizes`). A row of nothing but NaN is a
+            missing view.
         y : ignored
             Present for the scikit-learn interface.
         sample_weight : array of shape (n_samples,), optional
@@ -207,7 +209,7 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
             solution = solve(engine, problem, schedule, rng, _narrator(callback, self.verbose))
             description = describe(engine, solution, data.n_views)
             self._fitted = Fitted(solution.model, solution.moments)
-            labels = solution.labels
+            labels = engine.gather("labels")
             if len(labels) < data.n_samples:
                 self._fitted.label(engine, data)
                 labels = engine.gather("labels")
@@ -233,13 +235,14 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         self._n_features_out = sum(solution.model.problem.dims)
         if not solution.converged:
             msg = (
-                f"The best of {self.n_init} starts had not come to rest after max_iter={self.max_iter} iterations; "
-                "the clusters are usable. Raise max_iter to let it finish."
+                f"The best of {self.n_init} starts had not come to rest after "
+                f"max_iter={self.max_iter} iterations; the clusters are usable. Raise "
+                "max_iter to let it finish."
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=3)
 
     def predict(self, X: Any, *, present: Any = None) -> NDArray[np.int32]:
-        """Cluster of new samples, each taken for itself; on the training samples it returns `labels_`.
+        """Cluster of new samples, each taken for itself; the training samples get `labels_`.
 
         Parameters
         ----------
@@ -256,7 +259,7 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         return engine.gather("labels")
 
     def transform(self, X: Any, *, present: Any = None) -> NDArray[Any]:
-        """Embedding of the samples: all latent spaces side by side, eq. (Z) with the predicted cluster.
+        """Embedding of the samples: all spaces side by side, eq. (Z) with the predicted cluster.
 
         Parameters
         ----------
@@ -314,15 +317,15 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         check_is_fitted(self)
         if is_list_of_views(X):
             msg = (
-                "score was given a bare list of views, which scikit-learn's splitters cut over views instead "
-                "of samples. Wrap it in MultiViewData.of before splitting or scoring."
+                "score was given a bare list of views, which scikit-learn's splitters cut over "
+                "views instead of samples. Wrap it in MultiViewData.of before splitting or scoring."
             )
             raise ViewError(msg)
         engine, fitted = self._label(X)
         return -fitted.loss(engine, self.lam) / engine.n_samples
 
     def _label(self, X: Any, present: Any = None) -> tuple[Engine, Fitted]:
-        """An engine that holds the rows of X, projected and labelled, and the fit in their groups."""
+        """An engine with the rows of X, projected and labelled, and the fit in their groups."""
         check_is_fitted(self)
         data = self._validate_new(X, present=present)
         engine = choose_engine(self.engine, self.device)
@@ -350,7 +353,8 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         check_parameter(
             "weight_exponent", exponent, is_number(exponent) and exponent > 1, "a number > 1"
         )
-        scales = [self.scale] if isinstance(self.scale, str) else list(self.scale or ["auto"])
+        is_name = self.scale is None or isinstance(self.scale, str)
+        scales = [self.scale or "auto"] if is_name else list(self.scale)
         known = bool(scales) and (scales == ["auto"] or all(scale in SCALINGS for scale in scales))
         check_parameter(
             "scale", self.scale, known, f"None, 'auto', one of {SCALINGS} or a list of those"
@@ -370,7 +374,7 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         check_parameter("n_jobs", jobs, jobs is None or is_count(jobs), "None or an integer >= 1")
 
     def _check_memory(self, problem: Problem, data: MultiViewData) -> None:
-        """Refuse what would exceed `memory_limit`: the projections are what grows with the samples."""
+        """Refuse what would exceed `memory_limit`: the projections grow with the samples."""
         needed = data.n_samples * (sum(problem.dims) * data.dtype.itemsize + 20)
         if self.memory_limit is not None and needed > self.memory_limit:
             msg = (
@@ -392,7 +396,10 @@ def _checked_weights(sample_weight: Any, n_samples: int, n_clusters: int) -> Flo
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_samples,) or not np.all(np.isfinite(weights)) or np.any(weights < 0):
-        msg = f"sample_weight has shape {weights.shape}; expected ({n_samples},) finite weights >= 0, one a sample."
+        msg = (
+            f"sample_weight has shape {weights.shape}; expected ({n_samples},) finite weights "
+            ">= 0, one a sample."
+        )
         raise ViewError(msg)
     if np.count_nonzero(weights) < n_clusters:
         msg = (
@@ -405,10 +412,12 @@ def _checked_weights(sample_weight: Any, n_samples: int, n_clusters: int) -> Flo
 
 def _warn_of_empty_views(problem: Problem, names: Sequence[str]) -> None:
     """An all-zero view is allowed, and probably a mistake."""
-    for reading, energy in zip(problem.readings, problem.energies, strict=True):
+    which = [reading.view for reading in problem.readings]
+    energies = np.bincount(which, weights=problem.energies)
+    for name, energy in zip(names, energies, strict=True):
         if energy == 0:
-            msg = f"View '{names[reading.view]}' is all zero (or constant, where scaled): it says nothing."
-            warnings.warn(msg, DataWarning, stacklevel=4)
+            msg = f"View '{name}' is all zero as it is read (scaled or not): it says nothing."
+            warnings.warn(msg, DataWarning, stacklevel=3)
 
 
 def _narrator(callback: OnStep | None, verbose: int) -> OnStep:

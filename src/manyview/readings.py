@@ -1,9 +1,10 @@
 """Readings: how a view is scaled before it enters the model.
 
-A reading of a row x is  x' = f · (map(x) ∘ scale − offset):  an element-wise map (the identity or the
-square root), a column affine and a row factor f. `scale` and `offset` are fixed by one pass over the
-data, f by a second. A reading is applied block by block inside the matrix products and never exists
-as a second copy of the data. A view may be read in several ways; each enters as a view of its own.
+A reading of a row x is  x' = f · (map(x) ∘ scale − offset):  an element-wise map (the identity or
+the square root), a column affine and a row factor f. `scale` and `offset` are fixed by one pass
+over the data, f by a second. A reading is applied block by block inside the matrix products and
+never exists as a second copy of the data. A view may be read in several ways; each enters as a view
+of its own.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _fit_reading(scaling: str | None, v: int, columns: ColumnMoments) -> Reading
         return Reading(v, scaling, scale=scale)
     if scaling in ("z", "z-l2"):
         deviation = columns.deviation
-        # a constant column carries nothing: its rounding noise must not be blown up to unit variance
+        # a constant column carries nothing: its rounding noise must not become unit variance
         varies = deviation > 1e-7 * np.abs(columns.mean)
         scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
         return Reading(

@@ -21,4 +21,5 @@ def limit_threads(n_threads: int | None) -> AbstractContextManager[object]:
 
     Factorizations of tall, narrow matrices run several times faster on one thread than on two.
     """
-    return _controller().limit(limits=n_threads)
+    limiter: AbstractContextManager[object] = _controller().limit(limits=n_threads)
+    return limiter

@@ -1,14 +1,15 @@
 """The data model: samples described by several views, validated once.
 
-A view is a dense array (in memory or memory-mapped) or a CSR array of shape (n_samples, d_v). What a
-view is gets decided here and nowhere else; after this module no function checks shapes, types or NaN.
+A view is a dense array (in memory or memory-mapped) or a CSR array of shape (n_samples, d_v). What
+a view is gets decided here and nowhere else; after this module no function checks shapes, types or
+NaN.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -84,10 +85,7 @@ class MultiViewData:
         """
         if isinstance(X, cls):
             return X if present is None else _with_presence(X, present)
-        if is_list_of_views(X):
-            named = _named(X)
-        else:
-            named = _cut(X, view_sizes)
+        named = _named(X) if is_list_of_views(X) else _cut(X, view_sizes)
         if not named:
             msg = "No views were given; expected at least one 2-D array."
             raise ViewError(msg)
@@ -219,7 +217,7 @@ def _n_dims(view: object) -> int:
 
 
 def _named(X: Any) -> dict[str, Any]:
-    """Views by name: the keys of a dict, else view_0, view_1, …"""
+    """Views by name: the keys of a dict, else view_0, view_1 and so on."""
     if isinstance(X, Mapping):
         return {str(name): view for name, view in X.items()}
     return {f"view_{v}": view for v, view in enumerate(X)}
@@ -231,8 +229,8 @@ def _cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
         X = np.asarray(X)
     if X.ndim != 2:
         msg = (
-            f"Expected 2-D data (samples by features) or a list of such views; received an array of "
-            f"shape {X.shape}. Reshape your data: array.reshape(-1, 1) for one feature, "
+            f"Expected 2-D data (samples by features) or a list of such views; received an array "
+            f"of shape {X.shape}. Reshape your data: array.reshape(-1, 1) for one feature, "
             "array.reshape(1, -1) for one sample."
         )
         raise ViewError(msg)
@@ -248,7 +246,7 @@ def _cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
     if isinstance(X, pd.DataFrame):
         X = X.iloc
     elif sparse.issparse(X):
-        X = sparse.csr_array(X)
+        X = sparse.csr_array(cast("Any", X))
     ends = np.cumsum(sizes)
     return {
         f"view_{v}": X[:, end - size : end]
@@ -267,14 +265,20 @@ def _as_view(view: Any, name: str) -> View:
         msg = f"View '{name}' has {view.ndim} dimensions; expected 2 (samples by features)."
         raise ViewError(msg)
     if view.shape[0] == 0:
-        msg = f"View '{name}' is empty: found 0 sample(s) (shape={view.shape}) while a minimum of 1 is required."
+        msg = (
+            f"View '{name}' is empty: found 0 sample(s) (shape={view.shape}) while a minimum of 1 "
+            "is required."
+        )
         raise ViewError(msg)
     if view.shape[1] == 0:
-        msg = f"View '{name}' is empty: 0 feature(s) (shape={view.shape}) while a minimum of 1 is required."
+        msg = (
+            f"View '{name}' is empty: 0 feature(s) (shape={view.shape}) while a minimum of 1 "
+            "is required."
+        )
         raise ViewError(msg)
     dtype = _float_dtype(view, name)
     if sparse.issparse(view):
-        matrix: sparse.csr_array[Any] = sparse.csr_array(view).astype(dtype)
+        matrix: sparse.csr_array[Any] = sparse.csr_array(cast("Any", view)).astype(dtype)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()
@@ -306,7 +310,8 @@ def _float_dtype(view: Any, name: str) -> type[np.floating[Any]]:
 
 def _check_numeric_columns(table: pd.DataFrame, name: str) -> None:
     """Refuse a table with text or dates, naming the columns."""
-    numeric = [pd.api.types.is_numeric_dtype(dtype) or dtype.kind == "O" for dtype in table.dtypes]
+    is_number, is_object = pd.api.types.is_numeric_dtype, pd.api.types.is_object_dtype
+    numeric = [is_number(dtype) or is_object(dtype) for dtype in table.dtypes]
     if not all(numeric):
         others = [
             str(column)
@@ -315,7 +320,8 @@ def _check_numeric_columns(table: pd.DataFrame, name: str) -> None:
         ]
         msg = (
             f"View '{name}' has columns that are not numbers: {', '.join(others[:5])}"
-            f"{' …' if len(others) > 5 else ''}. Drop or encode them; sample names belong in the index."
+            f"{' …' if len(others) > 5 else ''}. Drop or encode them; sample names belong in the "
+            "index."
         )
         raise ViewError(msg)
 
@@ -325,9 +331,9 @@ def _check_same_rows(views: Sequence[View], names: Sequence[str]) -> None:
     for view, name in zip(views, names, strict=True):
         if view.shape[0] != views[0].shape[0]:
             msg = (
-                f"View '{name}' has {view.shape[0]} rows; view '{names[0]}' has {views[0].shape[0]}. All views "
-                "must describe the same samples: bring tables together with MultiViewData.align, or "
-                "pass `present=` to mark missing rows."
+                f"View '{name}' has {view.shape[0]} rows; view '{names[0]}' has "
+                f"{views[0].shape[0]}. All views must describe the same samples: bring tables "
+                "together with MultiViewData.align, or pass `present=` to mark missing rows."
             )
             raise ViewError(msg)
 
@@ -393,15 +399,15 @@ def _with_presence(data: MultiViewData, present: Any) -> MultiViewData:
     if lost.size:
         names = lost[:3] if data.sample_names is None else data.sample_names[lost[:3]]
         msg = (
-            f"{lost.size} sample(s) have no view at all (NaN in every view), the first: {list(names)}. "
-            "Each sample needs at least one view; drop the others."
+            f"{lost.size} sample(s) have no view at all (NaN in every view), the first: "
+            f"{list(names)}. Each sample needs at least one view; drop the others."
         )
         raise ViewError(msg)
     return replace(data, present=None if mask.all() else mask)
 
 
 def _check_values(view: View, name: str, present: NDArray[np.bool_]) -> None:
-    """Clear `present` where a whole row is NaN; refuse other NaN, infinities and overflowing squares."""
+    """Clear `present` where a whole row is NaN; refuse other NaN, inf and overflowing squares."""
     largest = 0.0
     for rows in _pieces(view):
         piece = view[rows].data if sparse.issparse(view) else np.asarray(view[rows])
@@ -444,10 +450,13 @@ def _find_missing(rows: NDArray[Any], name: str, present: NDArray[np.bool_], sta
     i = int(broken[0])
     if is_nan[i].any():
         msg = (
-            f"View '{name}' contains NaN in part of row {start + i} ({int(is_nan[i].sum())} of {rows.shape[1]} "
-            "features). A sample may lack a whole view (a row of nothing but NaN); fill or drop the "
-            "scattered ones, for example with sklearn.impute.SimpleImputer."
+            f"View '{name}' contains NaN in part of row {start + i} ({int(is_nan[i].sum())} of "
+            f"{rows.shape[1]} features). A sample may lack a whole view (a row of nothing but "
+            "NaN); fill or drop the scattered ones, for example with sklearn.impute.SimpleImputer."
         )
     else:
-        msg = f"View '{name}' contains inf in row {start + i}; expected finite numbers. Clip or drop them."
+        msg = (
+            f"View '{name}' contains inf in row {start + i}; expected finite numbers. "
+            "Clip or drop them."
+        )
     raise ViewError(msg)

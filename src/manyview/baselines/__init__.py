@@ -1,4 +1,4 @@
-"""Methods to compare with, on the same interface. `BASELINES` maps the name of each to its class."""
+"""Methods to compare with, on the same interface; `BASELINES` maps their names to the classes."""
 
 from manyview.base import MultiViewClusterer
 from manyview.baselines.published_omvcdr import PublishedOMVCDR

@@ -1,82 +1,111 @@
-"""A look at the frame of a MATLAB v5 file before scipy reads it.
+"""A reader of MATLAB v5 files (saved by MATLAB with -v6 or -v7) that no damaged file can crash.
 
-A file is a header of 128 bytes and then elements: a tag (type, number of bytes) and the data, up to
-the next multiple of 8 bytes. A matrix is an element that holds elements, the first of which tells
-its class; a compressed element is a zlib stream. scipy looks up types without a check, so that one
-damaged byte can end the process (scipy pull request 25349).
+A file is a header of 128 bytes and then elements: a tag (type, number of bytes) and data, filled up
+to 8 bytes. A matrix is an element whose data are elements: flags with its class, shape, name, and
+what it holds. A compressed element is the zlib stream of a matrix.
+
+scipy.io.loadmat looks up types and sizes without a check, so that one wrong byte can end the whole
+process (scipy pull request 25349). Here every read is bounded, and numbers keep the small type in
+which they are stored.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from pathlib import Path
-from typing import BinaryIO
+from collections.abc import Iterator
+from typing import Any
 
-__all__ = ["check_frame"]
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
 
-MATRIX, COMPRESSED = 14, 15
-NUMBERS = frozenset({1, 2, 3, 4, 5, 6, 7, 9, 12, 13, 16, 17, 18})  # and text
-SPARSE_CLASS = 5
-NESTING_CLASSES = frozenset({1, 2, 3, 16, 17})  # cell, struct, object, function, opaque
-CHUNK_BYTES = 1 << 20
+__all__ = ["read_mat5"]
+
+Element = tuple[int, memoryview]
+
+UINT8, MATRIX, COMPRESSED = 2, 14, 15
+NUMBER_TYPES = {
+    **{1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"},
+    **{16: "u1", 17: "u2", 18: "u4"},  # text as UTF-8, -16, -32
+}
+CELL_CLASS, CHAR_CLASS, SPARSE_CLASS, NUMBER_CLASSES = 1, 4, 5, range(6, 16)
+IS_LOGICAL, IS_COMPLEX = 0x200, 0x800
 
 
-def check_frame(path: Path) -> None:
-    """Raise ValueError or zlib.error where the frame of a MATLAB v5 file is damaged."""
-    with path.open("rb") as file:
-        order = {b"IM": "<", b"MI": ">"}.get(file.read(128)[126:])
-        if order is not None:  # else it is of version 4, which has no such frame
-            _check_elements(file, path.stat().st_size, order, frozenset({MATRIX, COMPRESSED}))
-
-
-def _check_elements(file: BinaryIO, end: int, order: str, kinds: frozenset[int]) -> int:
-    """Walk over elements of the given kinds up to `end`, and return how many there are."""
-    n_elements = 0
-    while file.tell() < end:
-        kind, size = _read_tag(file, order)
-        start = file.tell()
-        if kind not in kinds or start + size > end:
-            msg = (
-                f"an element of type {kind} and {size} bytes at byte {start} does not belong there"
-            )
-            raise ValueError(msg)
+def read_mat5(content: bytes) -> dict[str, Any]:
+    """Read the variables: arrays, CSC arrays, lists for cells, and None for what is no view."""
+    order = {b"IM": "<", b"MI": ">"}.get(content[126:128])
+    if order is None:
+        msg = "not of MATLAB version 5 or 7.3"
+        raise ValueError(msg)
+    variables = {}
+    for kind, data in _elements(memoryview(content)[128:], order):
         if kind == COMPRESSED:
-            _check_stream(file, size)
-            continue  # without filling
-        if kind == MATRIX and size:
-            _check_matrix(file, start + size, order)
-        file.seek(start + size + -size % 8)
-        n_elements += 1
-    return n_elements
+            ((kind, data),) = _elements(memoryview(zlib.decompress(data)), order)
+        name, value = _read_matrix((kind, data), order)
+        variables[name] = value
+    return variables
 
 
-def _check_matrix(file: BinaryIO, end: int, order: str) -> None:
-    """Walk through flags, dimensions, name and contents of a matrix."""
-    start = file.tell()
-    flags = struct.unpack(f"{order}8xI", file.read(12))[0]
-    file.seek(start)
-    array_class, is_complex = flags & 0xFF, bool(flags & 0x800)
-    if array_class in NESTING_CLASSES:
-        _check_elements(file, end, order, NUMBERS | {MATRIX})
-        return
-    n_expected = 4 + is_complex + 2 * (array_class == SPARSE_CLASS)
-    if _check_elements(file, end, order, NUMBERS) < n_expected:
-        msg = f"a matrix at byte {start} has too few parts"
+def _elements(buffer: memoryview, order: str) -> Iterator[Element]:
+    """Cut a buffer into its elements."""
+    at = 0
+    while at < len(buffer):
+        if at + 8 > len(buffer):
+            msg = "cut short in a tag"
+            raise ValueError(msg)
+        kind, size = struct.unpack_from(f"{order}II", buffer, at)
+        start, filled = at + 8, 0 if kind == COMPRESSED else -size % 8
+        if kind >> 16:  # a small element has its data in the tag
+            kind, size, start, filled = kind & 0xFFFF, kind >> 16, at + 4, 4 - (kind >> 16)
+        if filled < 0 or start + size > len(buffer):
+            msg = f"an element of {size} bytes does not fit"
+            raise ValueError(msg)
+        yield kind, buffer[start : start + size]
+        at = start + size + filled
+
+
+def _read_matrix(element: Element, order: str) -> tuple[str, Any]:
+    """Read name and value of a matrix."""
+    kind, data = element
+    if kind != MATRIX:
+        msg = f"found type {kind} in place of a matrix"
         raise ValueError(msg)
+    if not data:  # an entry of a cell that was never set
+        return "", None
+    flags, sizes, name, *parts = _elements(data, order)
+    flag = int(_numbers(flags, order)[0])
+    shape = [int(size) for size in _numbers(sizes, order)]
+    return bytes(name[1]).decode("latin1"), _read_value(flag, shape, parts, order)
 
 
-def _read_tag(file: BinaryIO, order: str) -> tuple[int, int]:
-    """Read the type of an element and its bytes to come: none if the tag itself has the data."""
-    kind, size = struct.unpack(f"{order}II", file.read(8))
-    return (kind & 0xFFFF, 0) if kind >> 16 else (kind, size)
+def _read_value(flag: int, shape: list[int], parts: list[Element], order: str) -> Any:
+    """Read what a matrix holds, by its class."""
+    array_class = flag & 0xFF
+    if array_class == CELL_CLASS:
+        return [_read_matrix(part, order)[1] for part in parts]
+    if flag & IS_COMPLEX or array_class not in (CHAR_CLASS, SPARSE_CLASS, *NUMBER_CLASSES):
+        return None
+    if array_class == SPARSE_CLASS and flag & IS_LOGICAL:
+        parts[2] = (UINT8, parts[2][1])  # MATLAB calls these bytes float64
+    arrays = [_numbers(part, order) for part in parts]
+    if array_class == SPARSE_CLASS:
+        (n_rows, n_columns), (rows, ends, values) = shape, arrays
+        filled = slice(ends[-1])  # MATLAB may keep room for more
+        matrix = sparse.csc_array((values[filled], rows[filled], ends), shape=(n_rows, n_columns))
+        matrix.check_format(full_check=True)  # scipy would follow a wrong index anywhere
+        return matrix
+    (numbers,) = arrays
+    numbers = numbers.reshape(shape, order="F")
+    if array_class == CHAR_CLASS:
+        return np.array(["".join(map(chr, row)) for row in numbers])
+    return numbers
 
 
-def _check_stream(file: BinaryIO, size: int) -> None:
-    """Inflate a compressed element, which compares its checksum."""
-    stream = zlib.decompressobj()
-    for start in range(0, size, CHUNK_BYTES):
-        stream.decompress(file.read(min(CHUNK_BYTES, size - start)))
-    if not stream.eof:
-        msg = "a compressed element is cut short"
+def _numbers(element: Element, order: str) -> NDArray[Any]:
+    kind, data = element
+    if kind not in NUMBER_TYPES:
+        msg = f"found type {kind} in place of numbers"
         raise ValueError(msg)
+    return np.frombuffer(data, dtype=order + NUMBER_TYPES[kind])

@@ -13,18 +13,17 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import io, sparse
+from scipy import sparse
 from sklearn.utils import Bunch
 
 from manyview.datasets._bundle import bundle
-from manyview.datasets._mat5 import check_frame
+from manyview.datasets._mat5 import read_mat5
 from manyview.errors import EngineUnavailableError, ViewError
 
 __all__ = ["load_file"]
@@ -74,7 +73,7 @@ def load_described(path: Path, description: str, *, as_pair: bool) -> Bunch:
         target = _find_target(contents)
         views = _rows_as_samples(_find_views(contents), None if target is None else len(target))
         return bundle(views, target, description, as_pair=as_pair)
-    except ViewError as error:
+    except (ValueError, MemoryError) as error:  # ViewError, or sizes that damage made absurd
         msg = f"{path}: {error}"
         raise ViewError(msg) from None
 
@@ -116,18 +115,7 @@ def _read_mat(path: Path) -> Contents:
         head = file.read(512 + len(HDF5_SIGNATURE))
     if HDF5_SIGNATURE in (head[:8], head[512:]):  # MATLAB puts 512 bytes of its own before
         return _read_hdf5(path)
-    check_frame(path)
-    with warnings.catch_warnings():
-        # scipy would put the text of the error in place of the variable.
-        warnings.filterwarnings("error", message="Unreadable variable")
-        variables = io.loadmat(path, appendmat=False)
-    return {
-        name: [_checked(item) for item in value.ravel()]
-        if value.dtype.kind == "O"
-        else _checked(value)
-        for name, value in variables.items()
-        if not name.startswith("__")
-    }
+    return read_mat5(path.read_bytes())
 
 
 def _read_hdf5(path: Path) -> Contents:
@@ -143,13 +131,15 @@ def _read_hdf5(path: Path) -> Contents:
 
 
 def _from_hdf5(item: Any, file: Any) -> Any:
-    """Turn what MATLAB v7.3 stores into what scipy.io.loadmat would return; a struct into None."""
+    """Turn what MATLAB v7.3 stores into what read_mat5 returns; a struct into None."""
     if "MATLAB_sparse" in item.attrs:
         ends = item["jc"][()].astype(np.int64)
         rows = item["ir"][()].astype(np.int64) if "ir" in item else np.empty(0, dtype=np.int64)
         values = item["data"][()] if "data" in item else np.empty(0)
         shape = (int(item.attrs["MATLAB_sparse"]), len(ends) - 1)
-        return _checked(sparse.csc_array((values, rows, ends), shape=shape))
+        matrix = sparse.csc_array((values, rows, ends), shape=shape)
+        matrix.check_format(full_check=True)  # scipy would follow a wrong index anywhere
+        return matrix
     if not hasattr(item, "dtype"):
         return None
     if item.dtype.kind == "O":  # a cell holds references
@@ -157,13 +147,6 @@ def _from_hdf5(item: Any, file: Any) -> Any:
     if item.attrs.get("MATLAB_class") == b"char":
         return "".join(map(chr, item[()].ravel()))
     return item[()].T  # MATLAB's columns are HDF5's rows
-
-
-def _checked(value: Any) -> Any:
-    """Look at all indices of a sparse array: later, a wrong one would end the process."""
-    if _is_sparse(value):
-        value.check_format(full_check=True)
-    return value
 
 
 def _find_target(contents: Contents) -> NDArray[np.int64] | None:
@@ -259,5 +242,5 @@ def _shared_size(shapes: Sequence[tuple[int, int]]) -> int:
 
 
 def _by_rows(view: Any) -> Any:
-    """Store a view row after row, as the kernels read it."""
-    return sparse.csr_array(view) if _is_sparse(view) else np.ascontiguousarray(view)
+    """Store a view row after row, as the kernels read it, and open to changes."""
+    return sparse.csr_array(view) if _is_sparse(view) else np.require(view, requirements=["C", "W"])

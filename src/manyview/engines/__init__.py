@@ -1,7 +1,7 @@
 """Engines: where the rows live, and how every block of them is visited.
 
-One rule: arrays with a sample axis stay inside the engine; everything that the solver holds is small and
-float64. To add an engine, write its methods in one file and name it in `choose_engine`.
+One rule: arrays with a sample axis stay inside the engine; everything that the solver holds is
+small and float64. To add an engine, write its methods in one file and name it in `choose_engine`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ T = TypeVar("T")
 class Engine(Protocol):
     """Where the sample rows live, and how every block of them is visited.
 
-    A visit is a top-level function `visit(block, kernels, *shared) -> (block, result)`. It returns the
-    changed block; the engine decides where that is kept.
+    A visit is a top-level function `visit(block, kernels, *shared) -> (block, result)`. It returns
+    the changed block; the engine decides where that is kept.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Engine(Protocol):
         """Take the rows in, cut into blocks of whole chunks, each view read as it is."""
 
     def read(self, readings: Sequence[Reading], levels: FloatArray | None = None) -> FloatArray:
-        """Read the views anew; returns the distinct numbers of readings present (at least `levels`)."""
+        """Read the views anew; returns the distinct numbers of readings present (and `levels`)."""
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
         """Some rows, or all of them where there are no more: starts are made on them."""
@@ -54,8 +54,14 @@ class Engine(Protocol):
         A visit gets (block, kernels, carry, order of the rows in the chunk, *shared).
         """
 
+    def keep_labels(self) -> None:
+        """Remember the labels as they are: those of the best start so far."""
+
+    def recall_labels(self) -> None:
+        """Go back to the labels that were kept; projections are stale until the next visit."""
+
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
-        """Bring one sample-sized array ("labels" or "projection") to the host, in the order of the rows."""
+        """Bring one sample-sized array to the host, in the order of the rows."""
 
 
 def choose_engine(engine: str, device: str) -> Engine:

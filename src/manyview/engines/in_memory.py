@@ -33,6 +33,7 @@ class InMemory:
         self.n_samples = 0
         self._block_rows = block_rows
         self._blocks: list[Block] = []
+        self._kept: list[NDArray[np.int32]] = []
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
         """Cut the rows into blocks of whole chunks."""
@@ -70,7 +71,7 @@ class InMemory:
         return known.astype(np.float64)
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
-        """All blocks where there are no more rows than asked for, else rows drawn without replacement."""
+        """All blocks where that is no more than `n_rows`, else rows drawn without replacement."""
         if n_rows >= self.n_samples:
             return tuple(self._blocks)
         chosen = np.sort(rng.choice(self.n_samples, n_rows, replace=False))
@@ -96,7 +97,7 @@ class InMemory:
     def scan(
         self, visit: Callable[..., tuple[Block, T]], carry: T, seed: int, *shared: object
     ) -> T:
-        """Visit the chunks in an order drawn from `seed`, the rows of a chunk in one drawn from (seed, chunk)."""
+        """Visit the chunks in an order drawn from `seed`, their rows from (seed, chunk)."""
         assert self._block_rows is not None
         chunks_per_block = self._block_rows // CHUNK_ROWS
         n_chunks = -(-self.n_samples // CHUNK_ROWS)
@@ -108,6 +109,15 @@ class InMemory:
             part, carry = visit(part, self.kernels, carry, order, *shared)
             block.labels[start : start + CHUNK_ROWS] = part.labels
         return carry
+
+    def keep_labels(self) -> None:
+        """Copy the labels of all blocks."""
+        self._kept = [block.labels.copy() for block in self._blocks]
+
+    def recall_labels(self) -> None:
+        """Put the copies back."""
+        pairs = zip(self._blocks, self._kept, strict=True)
+        self._blocks = [replace(block, labels=labels) for block, labels in pairs]
 
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
         """Concatenate one field of all blocks."""

@@ -1,7 +1,8 @@
 """Kernels: what is computed on one block, and with which array library.
 
-A kernel module has the functions of `Kernels` and no state. The engine decides where rows live; kernels
-decide how they are computed. To add a module, write the functions and name it in `choose_kernels`.
+A kernel module has the functions of `Kernels` and no state. The engine decides where rows live;
+kernels decide how they are computed. To add a module, write the functions and name it in
+`choose_kernels`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ __all__ = ["Kernels", "choose_kernels"]
 
 
 class Kernels(Protocol):
-    """What is computed on one block. b, y, u and ω below are `projection`, `labels`, `group`, `weights`."""
+    """What is computed on one block; b, y, u, ω are `projection`, `labels`, `group`, `weights`."""
 
     def asarray(self, small: FloatArray, like: Any) -> Any:
         """Bring a small host array to the library, device and dtype of `like`."""
@@ -84,7 +85,7 @@ class Kernels(Protocol):
         levels: FloatArray,
         pull: FloatArray,
     ) -> int:
-        """Sweep once over the rows in `order`, updating `labels` and `moments` in place; never a higher F.
+        """Sweep once over the rows in `order`; changes `labels` and `moments`, never raises F.
 
         Returns the number of labels that moved.
         """

@@ -1,14 +1,16 @@
 """The compiled loops over rows: moments, embedding, and the label step on F.
 
-Notation (design of the label step): u is the number of readings present, n the weight of a cluster, g the
-pull of a space, and each space has columns starts[p]:ends[p] of b and of the cluster means. With
-ρ_u(n) = u g n / (u + g n), the cost of a cluster in a space is the scatter of its b_i with weights ρ_u(n).
-Adding a sample of weight ω raises n for all members (first term) and adds one point (second term):
+Notation (design of the label step): u is the number of readings present, n the weight of a
+cluster, g the pull of a space, and each space has columns starts[p]:ends[p] of b and of the cluster
+means. With ρ_u(n) = u g n / (u + g n), the cost of a cluster in a space is the scatter of its b_i
+with weights ρ_u(n). Adding a sample of weight ω raises n for all members (first term) and adds one
+point (second term):
 
     add = [cost at ρ(n + ω) − cost at ρ(n), same members] + K ρ ω / (K + ρ ω) · ‖b − z̄‖²
 
-where K = Σ_u ρ_u n_u and z̄ is the ρ-weighted mean, both at n + ω. The bracket does not depend on the
-sample, so it is cached per cluster. All terms are sums of non-negative numbers: nothing cancels.
+where K = Σ_u ρ_u n_u and z̄ is the ρ-weighted mean, both at n + ω. The bracket does not depend
+on the sample, so it is cached per cluster. All terms are sums of non-negative numbers: nothing
+cancels.
 """
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
@@ -92,8 +94,8 @@ def weighted_mean(c, pull, n, levels, count, mean, start, end, out):
 def regrown(c, g, n, n_new, levels, count, mean, scatter, p, start, end, old, new):
     """Cost at ρ(n_new) minus cost at ρ(n) of the same members in one space; n_new > n.
 
-    `old` and `new` receive z̄ at the two weights. With κ = ρ_u n_u the part between groups changes by
-    Σ_u Δκ_u ‖b̄_u − z̄_old‖² − K_new ‖z̄_new − z̄_old‖².
+    `old` and `new` receive z̄ at the two weights. With κ = ρ_u n_u the part between groups changes
+    by Σ_u Δκ_u ‖b̄_u − z̄_old‖² − K_new ‖z̄_new − z̄_old‖².
     """
     change = 0.0
     n_groups = len(levels)
@@ -120,7 +122,7 @@ def regrown(c, g, n, n_new, levels, count, mean, scatter, p, start, end, old, ne
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def prepare(c, w, levels, pull, starts, ends, count, mean, scatter, grow, slope, center, spare):
-    """Cache of one cluster for adding a sample of weight w: add = grow + Σ_p slope ‖b − center‖²."""
+    """Cache of one cluster for a sample of weight w: add = grow + Σ_p slope ‖b − center‖²."""
     n = 0.0
     for u in range(len(levels)):
         n += count[u, c]
@@ -164,7 +166,7 @@ def removal(b, i, c, u, w, levels, pull, starts, ends, count, mean, scatter, cen
 
 @njit(cache=True, nogil=True, fastmath=FAST)
 def cheapest(b, i, u, grow, slope, center, starts, ends, own, best, target):
-    """Cluster other than `own` whose add is below `best`, else `target`; sums stop once they exceed it."""
+    """Cluster other than `own` with the lowest add below `best`, else `target`; sums stop early."""
     for c in range(len(grow)):
         if c == own:
             continue
@@ -268,9 +270,9 @@ def sweep(
         transfer(b, i, u, target, 1, w, starts, ends, rows, count, mean, scatter)
         labels[i] = target
         n_moved += 1
-        for each in (c, target):
+        for touched in (c, target):
             prepare(
-                each,
+                touched,
                 w,
                 levels,
                 pull,

@@ -48,10 +48,10 @@ def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
         return ColumnMoments(0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1]), np.inf)
     mean = np.asarray(X.T @ w.astype(X.dtype), dtype=np.float64) / total  # (d_v,)
     if isinstance(X, sparse.csr_array):
-        spread = X.copy()
-        spread.data = (X.data - mean[X.indices]) ** 2 - mean[X.indices] ** 2
-        scatter = spread.T @ w + total * mean**2
-        smallest = min(float(X.data.min(initial=0.0)), 0.0 if X.nnz < np.prod(X.shape) else np.inf)
+        spread = _stored(X, (X.data - mean[X.indices]) ** 2)
+        stored = _stored(X, np.ones(X.nnz)).T @ w  # (d_v,): weight of the entries that are not zero
+        scatter = spread.T @ w + np.maximum(total - stored, 0) * mean**2
+        smallest = min(float(X.data.min(initial=0.0)), 0.0)
     else:
         # a second look removes the rounding of a float32 mean before it is squared
         centered = X - mean.astype(X.dtype)
@@ -70,9 +70,10 @@ def row_squares(view: ViewRows) -> FloatArray:
     scale = np.ones(d) if view.scale is None else view.scale
     offset = np.zeros(d) if view.offset is None else view.offset
     if isinstance(X, sparse.csr_array):
-        at_zero = X.copy()
-        at_zero.data = (X.data * scale[X.indices] - offset[X.indices]) ** 2 - offset[X.indices] ** 2
-        return np.maximum(np.asarray(at_zero.sum(axis=1)) + offset @ offset, 0.0)
+        stored = _stored(X, (X.data * scale[X.indices] - offset[X.indices]) ** 2)
+        at_zero = offset @ offset - _stored(X, offset[X.indices] ** 2).sum(axis=1)
+        at_zero[np.diff(X.indptr) == d] = 0  # a full row has no zeros, only rounding
+        return np.asarray(stored.sum(axis=1) + np.maximum(at_zero, 0))
     return np.asarray(sweep.row_squares(X, scale, offset))
 
 
@@ -190,6 +191,11 @@ def assign(
 def _ends(starts: IntArray, n_columns: int) -> IntArray:
     """Column after the last of each space."""
     return np.append(starts[1:], n_columns)
+
+
+def _stored(X: sparse.csr_array[Any], values: FloatArray) -> sparse.csr_array[Any]:
+    """Other values, in float64, at the stored entries of X."""
+    return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
 
 
 def _mapped(view: ViewRows) -> Any:

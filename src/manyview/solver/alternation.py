@@ -1,4 +1,4 @@
-"""THE loop, once: alternate the updates until the labels rest, from several starts; keep the lowest F."""
+"""THE loop, once: alternate the updates until the labels rest; keep the start of lowest F."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ __all__ = ["Schedule", "solve"]
 
 RESTING_SHARE = 1 / 200  # labels that move in an iteration at rest, as a share of the samples
 MAX_SETTLING_SWEEPS = 1000
+SAME = 1e-9
 
 
 @dataclass(frozen=True)
@@ -44,25 +45,29 @@ class Schedule:
 def solve(
     engine: Engine, problem: Problem, schedule: Schedule, rng: Generator, on_step: OnStep
 ) -> Solution:
-    """Alternate from `n_init` starts and return the solution of lowest F."""
+    """Alternate from `n_init` starts; return the solution of lowest F, its labels in the engine."""
     beginning = start.begin(engine, problem, rng)
+    n_distinct = start.count_distinct(beginning, rng)
+    if n_distinct < problem.n_clusters:
+        msg = (
+            f"Found {n_distinct} distinct samples, fewer than n_clusters={problem.n_clusters}; "
+            "some clusters hold copies of the same sample. Ask for fewer clusters."
+        )
+        warnings.warn(msg, DataWarning, stacklevel=3)
     best: Solution | None = None
     for n_start in range(schedule.n_init):
-        moments, n_distinct = start.first_moments(beginning, engine.kernels, schedule.init, rng)
-        if n_distinct < problem.n_clusters and best is None:
-            msg = (
-                f"Found {n_distinct} distinct groups of samples, fewer than n_clusters={problem.n_clusters}; "
-                "some clusters hold copies of the same sample. Ask for fewer clusters."
-            )
-            warnings.warn(msg, DataWarning, stacklevel=2)
+        moments = start.first_moments(beginning, engine.kernels, schedule.init, rng)
         sizes = engine.map_reduce(predict, beginning.model, moments).arrays[0]
         if np.any(sizes == 0):
             engine.scan(start.fill_empty, sizes.astype(np.int64), 0)
         run = _Run(engine, schedule, n_start, int(rng.integers(2**31)), on_step)
         solution = run.alternate(beginning.model)
-        if best is None or solution.objective < best.objective:
+        # equal up to rounding: the first wins, so that rounding does not rename the clusters
+        if best is None or solution.objective < best.objective - SAME * abs(best.objective):
             best = solution
+            engine.keep_labels()
     assert best is not None
+    engine.recall_labels()
     return best
 
 
@@ -109,7 +114,6 @@ class _Run:
         return Solution(
             model=model,
             moments=moments,
-            labels=engine.gather("labels"),
             objective=self._trace[-1],
             history=np.array(self._trace),
             n_iter=n_iter,
@@ -122,7 +126,7 @@ class _Run:
         return self._engine.scan(update_Y, (moments.copy(), 0), seed, model)
 
     def _settle(self, moments: ClusterMoments, model: Model) -> tuple[ClusterMoments, int]:
-        """Sweep at fixed bases and weights until no label moves, so that `predict` agrees with the labels."""
+        """Sweep at fixed bases and weights until no label moves, so that `predict` agrees."""
         total = 0
         for _ in range(MAX_SETTLING_SWEEPS):
             moments, n_moved = self._sweep(moments, model)

@@ -1,4 +1,4 @@
-"""What a solution says about the user's views: cluster means, and the share of each view in the structure."""
+"""What a solution says about the user's views: cluster means, and the share of each view."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def describe(engine: Engine, solution: Solution, n_views: int) -> Description:
 def sum_clusters(
     block: Block, kernels: Kernels, k: int, which: tuple[int, ...], n_views: int
 ) -> tuple[Block, Sums]:
-    """Σ_{i∈c} ω x of each view as given, then Σ ω over the rows that have it, then Σ ω x of each reading."""
+    """Σ_{i∈c} ω x of each view as given; Σ ω over the rows that have it; Σ ω x of each reading."""
     raw, weight = [], []
     for v in range(n_views):
         view = block.views[which.index(v)]
@@ -58,7 +58,7 @@ def sum_clusters(
 def _reading_shares(
     sums: tuple[FloatArray, ...], weights: list[FloatArray], moments: ClusterMoments, model: Model
 ) -> FloatArray:
-    """Σ_p α_p Σ_c n_c (ā_pvc − ā_pv)·(ā_pc − ā_p) / Σ_c n_c ‖ā_pc − ā_p‖² of each reading; sums to 1."""
+    """Σ_p α_p Σ_c n_c (ā_pvc − ā_pv)·(ā_pc − ā_p) / Σ_c n_c ‖ā_pc − ā_p‖² a reading; sums to 1."""
     n = moments.count.sum(axis=0)[:, None]  # (k, 1)
     parts = []
     for total, weight, mean, H in zip(sums, weights, model.problem.means, model.bases, strict=True):

@@ -21,7 +21,7 @@ class Fitted:
         self.model, self.moments = model, moments
 
     def label(self, engine: Engine, data: MultiViewData) -> Fitted:
-        """Load, project and label the rows; returns the fit with a group for each number of views present."""
+        """Load, project and label the rows; the fit gets a group for each number of views."""
         problem = self.model.problem
         engine.load(data, None)
         levels = read_as(engine, problem.readings, problem.levels)

@@ -1,7 +1,7 @@
 """Where the alternation starts: bases from a truncated SVD, labels from k-means in its span.
 
-Both are made on a sample of the rows. The random vectors live on the sample axis, so that the order of the
-views changes nothing.
+Both are made on a sample of the rows. The random vectors live on the sample axis, so that the order
+of the views changes nothing.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from manyview.solver.state import Model, Problem
 from manyview.solver.updates import orthonormalize, project
 from manyview.threads import limit_threads
 
-__all__ = ["Beginning", "begin", "fill_empty", "first_moments"]
+__all__ = ["Beginning", "begin", "count_distinct", "fill_empty", "first_moments"]
 
 SAMPLE_ROWS = 10_000
 ROWS_PER_CLUSTER = 5
@@ -52,14 +52,12 @@ def begin(engine: Engine, problem: Problem, rng: Generator) -> Beginning:
 
 def first_moments(
     beginning: Beginning, kernels: Kernels, init: str, rng: Generator
-) -> tuple[ClusterMoments, int]:
-    """Moments of the sample's clusters by k-means on P, and how many distinct ones were found."""
+) -> ClusterMoments:
+    """Moments of the clusters that k-means on P finds in the sample."""
     problem = beginning.model.problem
     weights = np.concatenate([block.weights for block in beginning.sample])
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", ConvergenceWarning
-        )  # too few distinct rows: said by the caller
+        warnings.simplefilter("ignore", ConvergenceWarning)  # few distinct rows: said by `solve`
         kmeans = KMeans(
             problem.n_clusters,
             init=init,
@@ -74,8 +72,15 @@ def first_moments(
         moments = moments + project(replace(block, labels=own), kernels, beginning.model)[1]
     # counts of the whole, not of the sample: λ is scaled to the former
     growth = problem.weight / weights.sum()
-    moments = replace(moments, count=moments.count * growth, scatter=moments.scatter * growth)
-    return moments, len(np.unique(labels))
+    return replace(moments, count=moments.count * growth, scatter=moments.scatter * growth)
+
+
+def count_distinct(beginning: Beginning, rng: Generator) -> int:
+    """Number of sampled rows that differ by more than rounding, seen along a random direction."""
+    P = beginning.coordinates
+    rounding = 1e3 * np.finfo(beginning.sample[0].projection.dtype).eps
+    along = np.sort(P @ rng.standard_normal(P.shape[1]))  # (n,)
+    return 1 + int(np.count_nonzero(np.diff(along) > rounding * np.abs(along).max()))
 
 
 def fill_empty(

@@ -118,7 +118,7 @@ def set_row_factors(
 
 
 def measure(block: Block, kernels: Kernels) -> tuple[Block, Sums]:
-    """Σ ω x of each reading; then Σ ω over the rows that have it, and its Σ ω‖x‖²; Σ ω and Σ ω u in all."""
+    """Σ ω x of each reading; Σ ω over the rows that have it, and Σ ω‖x‖²; Σ ω and Σ ω u in all."""
     weights = block.weights
     sums = kernels.accumulate(
         block.views, kernels.asarray(weights[:, None], like=block.projection)

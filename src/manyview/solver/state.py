@@ -72,7 +72,7 @@ class Model:
 
     @property
     def shift(self) -> FloatArray:
-        """Mean of b if no view were missing, Σ_v H_vᵀ x̄_v / V; the projections are stored without it: (D,)."""
+        """Mean of b with all views, Σ_v H_vᵀ x̄_v / V; projections are stored without it: (D,)."""
         parts = [mean @ H for mean, H in zip(self.problem.means, self.bases, strict=True)]
         return np.asarray(np.sum(parts, axis=0)) / self.problem.n_readings
 
@@ -82,7 +82,7 @@ Step: TypeAlias = Literal["start", "bases", "labels", "weights", "settle"]
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each step: F never rises from one to the next within a start."""
+    """What a callback is told after each step; F never rises within a start."""
 
     start: int  # which restart, from 0
     n_starts: int
@@ -100,11 +100,10 @@ OnStep: TypeAlias = Callable[[Progress], None]
 
 @dataclass(frozen=True)
 class Solution:
-    """A fixed point of the alternation, or where it stopped."""
+    """A fixed point of the alternation, or where it stopped; the labels stay in the engine."""
 
     model: Model
     moments: ClusterMoments
-    labels: NDArray[np.int32]  # (n,)
     objective: float
     history: FloatArray  # F at the start and after each iteration, and after the last sweeps
     n_iter: int

@@ -1,8 +1,9 @@
 """The four updates and the objective, each beside its equation; and the visits that feed them.
 
-Three facts keep this small. Z has a closed form for a whole cluster at once (Z), so it is made from b on
-the fly and never stored. F is a function of the cluster moments, so convergence, restarts and weights
-touch no data. The label step reads b, not X: an iteration reads X twice, once for each product.
+Three facts keep this small. Z has a closed form for a whole cluster at once (Z), so it is made from
+b on the fly and never stored. F is a function of the cluster moments, so convergence, restarts and
+weights touch no data. The label step reads b, not X: an iteration reads X twice, once for each
+product.
 """
 
 from __future__ import annotations
@@ -83,10 +84,10 @@ def accumulate(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block
     return block, kernels.accumulate(block.views, Z)
 
 
-def embed(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, None]:
+def embed(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, Sums]:
     """Replace b by z, eq. (Z)."""
     Z = kernels.embed(block.projection, block.labels, block.group, shrink)
-    return replace(block, projection=Z), None
+    return replace(block, projection=Z), Sums(())
 
 
 def _project(block: Block, kernels: Kernels, model: Model) -> Any:

@@ -1,0 +1,48 @@
+"""Fixtures: engines, kernels, containers, data."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+from manyview.blocks import CHUNK_ROWS
+from manyview.engines.in_memory import InMemory
+from manyview.kernels import choose_kernels
+
+settings.register_profile(
+    "default", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("ci", parent=settings.get_profile("default"), max_examples=100)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(params=["cpu"])
+def kernels(request):
+    return choose_kernels(request.param)
+
+
+@pytest.fixture(params=["one block", "a block a chunk"])
+def engine(request, kernels):
+    """Every engine that is installed; all contract tests run on each."""
+    return {
+        "one block": lambda: InMemory(kernels),
+        "a block a chunk": lambda: InMemory(kernels, block_rows=CHUNK_ROWS),
+    }[request.param]()
+
+
+@pytest.fixture
+def data_home():
+    """The folder of the benchmark files; the test is skipped, with the reason, where there is none."""
+    folder = os.environ.get("MANYVIEW_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("MANYVIEW_DATA does not name a folder with the benchmark files")
+    return Path(folder)

@@ -1,0 +1,168 @@
+"""The CPU kernels against dense definitions, on every kind of block."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from definitions import objective_of, read
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from solver.test_updates import SCALES, posed
+from strategies import problems
+
+from manyview.blocks import ViewRows
+from manyview.kernels import _sweep, cpu
+from manyview.readings import Reading
+from manyview.solver.updates import objective
+
+
+def view_rows(rng, *, n=30, d=7, kind="dense", dtype=np.float64, **parts):
+    """One block of a reading, and the same rows materialized in float64."""
+    X = rng.random((n, d)).astype(dtype) * (rng.random((n, d)) < 0.6)
+    factor = parts.pop("factor", None)
+    has = np.ones(n, dtype=bool) if factor is None else factor > 0
+    expected = read(X, Reading(0, **parts), has) * (1 if factor is None else factor[:, None])
+    if factor is not None:
+        X[~has] = np.nan
+    values = sparse.csr_array(np.nan_to_num(X)) if kind == "csr" else X
+    absent = None if has.all() else np.flatnonzero(~has)
+    return ViewRows(values, **parts, factor=factor, absent=absent), expected
+
+
+PARTS = {
+    "as given": lambda rng: {},
+    "root": lambda rng: {"takes_root": True},
+    "affine": lambda rng: {"scale": rng.random(7), "offset": rng.random(7)},
+    "factor": lambda rng: {"factor": rng.random(30) * (rng.random(30) < 0.7)},
+    "all": lambda rng: {
+        "takes_root": True,
+        "scale": rng.random(7),
+        "offset": rng.random(7),
+        "factor": rng.random(30) * (rng.random(30) < 0.7),
+    },
+}
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("parts", PARTS)
+def test_products_with_a_reading_equal_those_with_the_materialized_rows(rng, kind, dtype, parts):
+    view, X = view_rows(rng, kind=kind, dtype=dtype, **PARTS[parts](rng))
+    H, Z = rng.standard_normal((7, 4)), rng.standard_normal((30, 4))
+    tolerance = 1e-12 if dtype == np.float64 else 1e-5
+    projection = cpu.project([view, view], [H, 2 * H])
+    assert projection.dtype == dtype
+    np.testing.assert_allclose(projection, 3 * X @ H, atol=tolerance)
+    (C,) = cpu.accumulate([view], Z.astype(dtype)).arrays
+    assert C.dtype == np.float64
+    np.testing.assert_allclose(C, X.T @ Z, atol=10 * tolerance)
+    labels, weights = rng.integers(3, size=30), rng.random(30)
+    sums = cpu.cluster_sums(view, labels, weights, 3)
+    expected = [(weights[labels == c, None] * X[labels == c]).sum(axis=0) for c in range(3)]
+    np.testing.assert_allclose(sums, expected, atol=10 * tolerance)
+    squares = cpu.row_squares(view) * (1 if view.factor is None else view.factor**2)
+    np.testing.assert_allclose(squares, (X**2).sum(axis=1), atol=10 * tolerance)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_column_moments_equal_the_definition_far_from_the_origin(rng, kind, offset):
+    X = rng.standard_normal((200, 5)) + offset
+    weights = rng.integers(0, 3, size=200).astype(float)
+    view = ViewRows(sparse.csr_array(X) if kind == "csr" else X)
+    moments = cpu.columns(view, weights)
+    repeated = np.repeat(X, weights.astype(int), axis=0)
+    np.testing.assert_allclose(moments.mean, repeated.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(moments.deviation, repeated.std(axis=0), rtol=1e-9)
+    assert moments.smallest == repeated.min() if kind == "dense" else moments.smallest <= X.min()
+
+
+@given(problems(max_samples=20), st.floats(1e-3, 1e3), st.sampled_from(SCALES))
+def test_add_and_rem_equal_the_change_of_F_by_definition(case, lam, scale):
+    data, k, weights = case
+    engine, model, moments = posed(data, k, weights=weights, lam=lam, scale=scale)
+    labels = engine.gather("labels")
+    b, block = engine.gather("projection"), engine.sample(data.n_samples, None)[0]
+    omega = block.weights
+    starts = moments.starts
+    ends = np.append(starts[1:], b.shape[1])
+    state = (moments.count, moments.mean, moments.scatter)
+    levels, pull = model.problem.levels, model.pull
+    before = objective_of(data, model, labels, weights)
+    tolerance = 1e-10 * (1 + len(pull) * model.problem.energy)
+    for i in range(0, data.n_samples, 5):
+        c, u, w = labels[i], block.group[i], omega[i]
+        if np.sum(labels == c) == 1 or k == 1:
+            continue
+        target = (c + 1) % k
+        moved = labels.copy()
+        moved[i] = target
+        change = objective_of(data, model, moved, weights) - before
+        grow, slope = np.zeros(k), np.zeros((len(levels), k, len(pull)))
+        center, spare = np.zeros((k, b.shape[1])), np.zeros(b.shape[1])
+        _sweep.prepare(
+            target, w, levels, pull, starts, ends, *state, grow, slope, center, spare
+        )
+        add = grow[target] + sum(
+            slope[u, target, p] * _sweep.squared_distance(b, i, center[target], starts[p], ends[p])
+            for p in range(len(pull))
+        )
+        rem = _sweep.removal(
+            b, i, c, u, w, levels, pull, starts, ends, *state, np.zeros(b.shape[1]), spare
+        )
+        assert add >= 0
+        assert rem >= 0
+        assert abs(add - rem - change) <= tolerance
+
+
+@given(problems(), st.floats(1e-3, 1e2))
+def test_a_sweep_never_raises_F_keeps_every_cluster_and_leaves_exact_moments(case, lam):
+    data, k, weights = case
+    engine, model, moments = posed(data, k, weights=weights, lam=lam)
+    block = engine.sample(data.n_samples, None)[0]
+    before = objective_of(data, model, block.labels, weights)
+    swept, labels = moments.copy(), block.labels.copy()
+    order = np.random.default_rng(0).permutation(data.n_samples)
+    cpu.assign(
+        block.projection, labels, block.group, block.weights, order, swept, model.problem.levels, model.pull
+    )
+    assert np.all(np.bincount(labels, minlength=k) > 0)
+    scale = len(model.problem.dims) * model.problem.energy
+    assert objective_of(data, model, labels, weights) <= before + 1e-12 * scale
+    exact = cpu.moments(block.projection, labels, block.group, block.weights, like=moments)
+    np.testing.assert_array_equal(swept.rows, exact.rows)
+    np.testing.assert_allclose(swept.count, exact.count, atol=1e-12)
+    np.testing.assert_allclose(swept.mean, exact.mean, atol=1e-9 * (1 + np.abs(exact.mean).max()))
+    assert objective(swept, model) == pytest.approx(objective(exact, model), abs=1e-12 * (1 + scale))
+
+
+@given(problems(), st.integers(1, 39))
+def test_moments_of_parts_add_up_to_those_of_the_whole(case, cut):
+    data, k, weights = case
+    engine, model, moments = posed(data, k, weights=weights)
+    block = engine.sample(data.n_samples, None)[0]
+    parts = [
+        cpu.moments(
+            block.projection[rows], block.labels[rows], block.group[rows], block.weights[rows], moments
+        )
+        for rows in (slice(0, cut), slice(cut, None))
+    ]
+    total = parts[0] + parts[1]
+    np.testing.assert_array_equal(total.rows, moments.rows)
+    np.testing.assert_allclose(total.count, moments.count, atol=1e-12)
+    magnitude = 1 + np.abs(moments.mean).max()
+    np.testing.assert_allclose(total.mean, moments.mean, atol=1e-12 * magnitude)
+    np.testing.assert_allclose(total.scatter, moments.scatter, atol=1e-10 * magnitude**2)
+
+
+def test_read_only_arrays_are_enough_for_everything_but_the_sweep(rng):
+    """A block whose arrays refuse writes: kernels must not change what they are given."""
+    view, _ = view_rows(rng, **PARTS["all"](rng))
+    view.values.flags.writeable = False
+    H, Z = rng.standard_normal((7, 4)), rng.standard_normal((30, 4))
+    for array in (H, Z):
+        array.flags.writeable = False
+    cpu.project([view], [H])
+    cpu.accumulate([view], Z)
+    cpu.columns(replace(view, scale=None, offset=None), np.ones(30))
