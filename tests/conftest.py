@@ -41,7 +41,7 @@ def engine(request, kernels):
 
 @pytest.fixture
 def data_home():
-    """The folder of the benchmark files; the test is skipped, with the reason, where there is none."""
+    """The folder of the benchmark files; where there is none, the test is skipped and says why."""
     folder = os.environ.get("MANYVIEW_DATA")
     if not folder or not Path(folder).is_dir():
         pytest.skip("MANYVIEW_DATA does not name a folder with the benchmark files")

@@ -1,4 +1,4 @@
-"""The objective by its definition: slow, dense, and free of every formula that the library relies on."""
+"""The objective by its definition: slow, dense, free of the formulas that the library relies on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def pad_basis(H):
-    """A basis with orthonormal columns whose first rows are H (d_v < d_p is read as zero features)."""
+    """Orthonormal columns whose first rows are H: d_v < d_p is read as added zero features."""
     d_v, d_p = H.shape
     if d_v >= d_p:
         return H
@@ -77,7 +77,9 @@ def materialize(data, readings):
     n = data.n_samples
     present = np.ones((n, data.n_views), dtype=bool) if data.present is None else data.present
     views = [
-        data.views[r.view].toarray() if hasattr(data.views[r.view], "toarray") else data.views[r.view]
+        data.views[r.view].toarray()
+        if hasattr(data.views[r.view], "toarray")
+        else data.views[r.view]
         for r in readings
     ]
     which = [r.view for r in readings]
@@ -88,7 +90,9 @@ def materialize(data, readings):
 def split_bases(model):
     """bases[p][v] of a model that holds them side by side."""
     cuts = model.problem.starts[1:]
-    return [list(bases) for bases in zip(*(np.split(H, cuts, axis=1) for H in model.bases), strict=True)]
+    return [
+        list(bases) for bases in zip(*(np.split(H, cuts, axis=1) for H in model.bases), strict=True)
+    ]
 
 
 def objective_of(data, model, labels, weights=None):

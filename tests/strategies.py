@@ -15,7 +15,9 @@ def problems(draw, *, missing=True, max_samples=40):
     n = draw(st.integers(6, max_samples))
     widths = draw(st.lists(st.integers(1, 12), min_size=1, max_size=3))
     k = draw(st.integers(1, min(5, n)))
-    kind = draw(st.sampled_from(["blobs", "noise", "offset", "rank one", "zero view", "duplicates"]))
+    kind = draw(
+        st.sampled_from(["blobs", "noise", "offset", "rank one", "zero view", "duplicates"])
+    )
     truth = rng.integers(k, size=n)
     views = [3 * rng.standard_normal((k, d))[truth] + rng.standard_normal((n, d)) for d in widths]
     if kind == "noise":

@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from definitions import objective_of
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
@@ -16,12 +15,13 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
-from strategies import problems
 
+from definitions import objective_of
 from manyview import OMVCDR, MultiViewData
 from manyview.datasets import load_benchmark, make_multiview_blobs
 from manyview.errors import ConvergenceWarning, DataWarning, NotEnoughSamplesError, ViewError
 from manyview.metrics import clustering_accuracy
+from strategies import problems
 
 SCALES = [None, "unit", "l2", "sqrt-l2", "z", "z-l2", ["unit", "l2"], "auto"]
 quiet = pytest.mark.filterwarnings("ignore::manyview.errors.DataWarning")
@@ -119,7 +119,13 @@ def test_it_finds_the_blobs(blobs):
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_predict_on_the_training_samples_returns_the_labels(scale, missing):
     data, _ = make_multiview_blobs(
-        500, (8, 5), n_clusters=6, cluster_std=4.0, missing_rate=missing, random_state=0, return_X_y=True
+        500,
+        (8, 5),
+        n_clusters=6,
+        cluster_std=4.0,
+        missing_rate=missing,
+        random_state=0,
+        return_X_y=True,
     )
     model = OMVCDR(6, scale=scale, random_state=0, n_init=2).fit(data)
     np.testing.assert_array_equal(model.predict(data), model.labels_)
@@ -146,10 +152,16 @@ def test_dense_csr_and_memory_map_give_the_same(rng, tmp_path, scale, dtype):
         mapped.append(np.load(tmp_path / f"{v}.npy", mmap_mode="r"))
     settings = {"scale": scale, "random_state": 0, "n_init": 2, "max_iter": 100, "tol": 1e-4}
     dense = OMVCDR(3, **settings).fit(views)
-    for other in ([sparse.csr_array(X) for X in views], [views[0], sparse.coo_array(views[1])], mapped):
+    for other in (
+        [sparse.csr_array(X) for X in views],
+        [views[0], sparse.coo_array(views[1])],
+        mapped,
+    ):
         model = OMVCDR(3, **settings).fit(other)
         np.testing.assert_array_equal(model.labels_, dense.labels_)
-        assert model.objective_ == pytest.approx(dense.objective_, rel=1e-8 if dtype == np.float64 else 1e-4)
+        assert model.objective_ == pytest.approx(
+            dense.objective_, rel=1e-8 if dtype == np.float64 else 1e-4
+        )
         np.testing.assert_array_equal(model.predict(views), dense.labels_)
 
 
@@ -262,7 +274,12 @@ class TestMustWork:
     def check(self, X, k, *, scale=None, **parameters):
         model = OMVCDR(k, random_state=0, scale=scale, **parameters).fit(X)
         assert len(np.unique(model.labels_)) == k
-        for numbers in (model.objective_, model.transform(X), model.view_weights_, model.space_weights_):
+        for numbers in (
+            model.objective_,
+            model.transform(X),
+            model.view_weights_,
+            model.space_weights_,
+        ):
             assert np.all(np.isfinite(numbers))
         return model
 
@@ -301,7 +318,9 @@ class TestMustWork:
         self.check([factor * rng.random((30, 3)), factor * rng.random((30, 4))], 3, scale=scale)
 
     def test_many_clusters_stay_within_a_hundred_columns_a_space(self, rng):
-        model = self.check([rng.random((900, 150)), rng.random((900, 300))], 400, n_init=1, max_iter=3, tol=1)
+        model = self.check(
+            [rng.random((900, 150)), rng.random((900, 300))], 400, n_init=1, max_iter=3, tol=1
+        )
         assert [bases[0].shape[1] for bases in model.bases_] == [100, 200, 300]
 
 
@@ -311,8 +330,14 @@ class TestRefused:
     CASES = {
         "no views": ([], "No views were given"),
         "a list of one view": ([np.ones((9, 2))], "list of one view"),
-        "unequal rows": ([np.ones((9, 2)), np.ones((8, 2))], "'view_1' has 8 rows; view 'view_0' has 9"),
-        "NaN in part of a row": ([np.ones((9, 2)), np.eye(9, 2) * [np.nan, 1]], "NaN in part of row"),
+        "unequal rows": (
+            [np.ones((9, 2)), np.ones((8, 2))],
+            "'view_1' has 8 rows; view 'view_0' has 9",
+        ),
+        "NaN in part of a row": (
+            [np.ones((9, 2)), np.eye(9, 2) * [np.nan, 1]],
+            "NaN in part of row",
+        ),
         "inf": ([np.ones((9, 2)), np.full((9, 2), np.inf)], "inf in row 0"),
         "strings": ([np.ones((9, 2)), np.full((9, 2), "a")], "expected numbers"),
         "words in a table": (
@@ -325,7 +350,10 @@ class TestRefused:
         "1-D": (np.ones(9), "2-D data"),
         "3-D views": ([np.ones((9, 2, 2)), np.ones((9, 2, 2))], "2-D data"),
         "complex": ([np.ones((9, 2)), np.ones((9, 2), complex)], "Complex data not supported"),
-        "too few samples": ([np.ones((2, 2)), np.ones((2, 2))], "n_samples=2, fewer than n_clusters=3"),
+        "too few samples": (
+            [np.ones((2, 2)), np.ones((2, 2))],
+            "n_samples=2, fewer than n_clusters=3",
+        ),
         "a row with no view": (
             [np.where(np.arange(9)[:, None] == 4, np.nan, np.ones((9, 2)))] * 2,
             "no view at all",
@@ -369,7 +397,8 @@ class TestRefused:
     }
 
     @pytest.mark.parametrize(
-        ("name", "value"), [(name, value) for name, values in PARAMETERS.items() for value in values]
+        ("name", "value"),
+        [(name, value) for name, values in PARAMETERS.items() for value in values],
     )
     def test_bad_parameters_get_one_sentence(self, name, value, blobs):
         data, _ = blobs
@@ -388,7 +417,11 @@ class TestRefused:
     def test_predict_refuses_other_views(self, blobs):
         data, _ = blobs
         model = OMVCDR(4, random_state=0).fit(data)
-        for X in (list(data.views[:2]), [*data.views[:2], data.views[2][:, :5]], np.hstack(data.views)):
+        for X in (
+            list(data.views[:2]),
+            [*data.views[:2], data.views[2][:, :5]],
+            np.hstack(data.views),
+        ):
             with pytest.raises(ViewError, match="the fit saw"):
                 model.predict(X)
 
@@ -414,7 +447,9 @@ def test_scikit_learn_accepts_the_estimator():
         OMVCDR(), expected_failed_checks=expected_failures(), on_skip=None, on_fail="raise"
     )
     statuses = {result["check_name"]: result["status"] for result in results}
-    assert {name for name, status in statuses.items() if status == "xfail"} == set(expected_failures())
+    assert {name for name, status in statuses.items() if status == "xfail"} == set(
+        expected_failures()
+    )
     skipped = {name for name, status in statuses.items() if status == "skipped"}
     assert skipped <= {"check_array_api_input"}  # needs SCIPY_ARRAY_API in the environment
 
@@ -422,7 +457,9 @@ def test_scikit_learn_accepts_the_estimator():
 def test_splitters_cut_samples(blobs):
     data, y = blobs
     search = GridSearchCV(
-        OMVCDR(random_state=0, n_init=2), {"n_clusters": [2, 4]}, cv=KFold(3, shuffle=True, random_state=0)
+        OMVCDR(random_state=0, n_init=2),
+        {"n_clusters": [2, 4]},
+        cv=KFold(3, shuffle=True, random_state=0),
     ).fit(data)
     assert search.best_params_ == {"n_clusters": 4}
     assert len(search.best_estimator_.labels_) == 300
@@ -470,7 +507,7 @@ def test_verbose_logs_each_iteration(blobs, caplog):
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    heavy = "torch dask plotly matplotlib numba".split()
+    heavy = ["torch", "dask", "plotly", "matplotlib", "numba"]
     code = f"import sys, manyview; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

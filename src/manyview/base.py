@@ -15,7 +15,7 @@ from sklearn.utils.validation import validate_data
 from manyview.errors import NotEnoughSamplesError, ViewError
 from manyview.views import MultiViewData, is_list_of_views
 
-__all__ = ["MultiViewClusterer", "check_parameter", "is_count", "is_number"]
+__all__ = ["MultiViewClusterer", "check_parameter", "checked_weights", "is_count", "is_number"]
 
 
 class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -133,3 +133,25 @@ def check_parameter(name: str, value: object, is_valid: bool, expected: str) -> 
     if not is_valid:
         msg = f"{name}={value!r} is not usable; expected {expected}."
         raise ValueError(msg)
+
+
+def checked_weights(
+    sample_weight: Any, n_samples: int, n_clusters: int
+) -> NDArray[np.float64] | None:
+    """Weights as float64, or None where all are equal to one."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_samples,) or not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        msg = (
+            f"sample_weight has shape {weights.shape}; expected ({n_samples},) finite weights "
+            ">= 0, one a sample."
+        )
+        raise ViewError(msg)
+    if np.count_nonzero(weights) < n_clusters:
+        msg = (
+            f"Only {np.count_nonzero(weights)} samples have a weight above zero, fewer than "
+            f"n_clusters={n_clusters}. Ask for fewer clusters or weigh more samples."
+        )
+        raise NotEnoughSamplesError(msg)
+    return None if np.all(weights == 1) else weights

@@ -13,10 +13,16 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from manyview.base import MultiViewClusterer, check_parameter, is_count, is_number
+from manyview.base import (
+    MultiViewClusterer,
+    check_parameter,
+    checked_weights,
+    is_count,
+    is_number,
+)
 from manyview.blocks import FloatArray
 from manyview.engines import Engine, choose_engine
-from manyview.errors import ConvergenceWarning, DataWarning, NotEnoughSamplesError, ViewError
+from manyview.errors import ConvergenceWarning, ViewError
 from manyview.readings import SCALINGS
 from manyview.solver.alternation import Schedule, solve
 from manyview.solver.description import describe
@@ -54,7 +60,7 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         same after a square root where a view is non-negative; z-scores; z-scores with rows of unit
         norm. Of a list, each reading enters as a view of its own. "auto" is ["sqrt-l2", "z-l2"].
     weight_exponent : float, default=3.0
-        γ > 1, the exponent of the space weights. 2 is the paper's, and soon leaves one space alone.
+        Exponent γ > 1 of the space weights. 2 is the paper's, and soon leaves one space alone.
     init : {"k-means++", "random"}, default="k-means++"
         How the first cluster centers are drawn.
     n_init : int, default=5
@@ -196,15 +202,14 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         """
         self._check_parameters()
         data = self._validate(X, present=present)
-        weights = _checked_weights(sample_weight, data.n_samples, self.n_clusters)
+        weights = checked_weights(sample_weight, data.n_samples, self.n_clusters)
         counted = slice(None) if weights is None or weights.all() else weights > 0
         engine = choose_engine(self.engine, self.device)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
         with limit_threads(self.n_jobs):
             engine.load(data[counted], None if weights is None else weights[counted])
-            problem = pose(engine, self._settings())
+            problem = pose(engine, self._settings(), data.view_names)
             self._check_memory(problem, data)
-            _warn_of_empty_views(problem, data.view_names)
             schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
             solution = solve(engine, problem, schedule, rng, _narrator(callback, self.verbose))
             description = describe(engine, solution, data.n_views)
@@ -353,8 +358,8 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         check_parameter(
             "weight_exponent", exponent, is_number(exponent) and exponent > 1, "a number > 1"
         )
-        is_name = self.scale is None or isinstance(self.scale, str)
-        scales = [self.scale or "auto"] if is_name else list(self.scale)
+        scale = "auto" if self.scale is None else self.scale
+        scales = [scale] if isinstance(scale, str) else list(scale)
         known = bool(scales) and (scales == ["auto"] or all(scale in SCALINGS for scale in scales))
         check_parameter(
             "scale", self.scale, known, f"None, 'auto', one of {SCALINGS} or a list of those"
@@ -388,36 +393,6 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _checked_weights(sample_weight: Any, n_samples: int, n_clusters: int) -> FloatArray | None:
-    """Weights as float64, or None where all are equal to one."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_samples,) or not np.all(np.isfinite(weights)) or np.any(weights < 0):
-        msg = (
-            f"sample_weight has shape {weights.shape}; expected ({n_samples},) finite weights "
-            ">= 0, one a sample."
-        )
-        raise ViewError(msg)
-    if np.count_nonzero(weights) < n_clusters:
-        msg = (
-            f"Only {np.count_nonzero(weights)} samples have a weight above zero, fewer than "
-            f"n_clusters={n_clusters}. Ask for fewer clusters or weigh more samples."
-        )
-        raise NotEnoughSamplesError(msg)
-    return None if np.all(weights == 1) else weights
-
-
-def _warn_of_empty_views(problem: Problem, names: Sequence[str]) -> None:
-    """An all-zero view is allowed, and probably a mistake."""
-    which = [reading.view for reading in problem.readings]
-    energies = np.bincount(which, weights=problem.energies)
-    for name, energy in zip(names, energies, strict=True):
-        if energy == 0:
-            msg = f"View '{name}' is all zero as it is read (scaled or not): it says nothing."
-            warnings.warn(msg, DataWarning, stacklevel=3)
 
 
 def _narrator(callback: OnStep | None, verbose: int) -> OnStep:

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from definitions import objective_of, read
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from solver.test_updates import SCALES, posed
-from strategies import problems
 
+from definitions import objective_of, read
 from manyview.blocks import ViewRows
 from manyview.kernels import _sweep, cpu
 from manyview.readings import Reading
 from manyview.solver.updates import objective
+from solver.test_updates import SCALES, posed
+from strategies import problems
 
 
 def view_rows(rng, *, n=30, d=7, kind="dense", dtype=np.float64, **parts):
@@ -101,9 +101,7 @@ def test_add_and_rem_equal_the_change_of_F_by_definition(case, lam, scale):
         change = objective_of(data, model, moved, weights) - before
         grow, slope = np.zeros(k), np.zeros((len(levels), k, len(pull)))
         center, spare = np.zeros((k, b.shape[1])), np.zeros(b.shape[1])
-        _sweep.prepare(
-            target, w, levels, pull, starts, ends, *state, grow, slope, center, spare
-        )
+        _sweep.prepare(target, w, levels, pull, starts, ends, *state, grow, slope, center, spare)
         add = grow[target] + sum(
             slope[u, target, p] * _sweep.squared_distance(b, i, center[target], starts[p], ends[p])
             for p in range(len(pull))
@@ -125,7 +123,14 @@ def test_a_sweep_never_raises_F_keeps_every_cluster_and_leaves_exact_moments(cas
     swept, labels = moments.copy(), block.labels.copy()
     order = np.random.default_rng(0).permutation(data.n_samples)
     cpu.assign(
-        block.projection, labels, block.group, block.weights, order, swept, model.problem.levels, model.pull
+        block.projection,
+        labels,
+        block.group,
+        block.weights,
+        order,
+        swept,
+        model.problem.levels,
+        model.pull,
     )
     assert np.all(np.bincount(labels, minlength=k) > 0)
     scale = len(model.problem.dims) * model.problem.energy
@@ -134,7 +139,9 @@ def test_a_sweep_never_raises_F_keeps_every_cluster_and_leaves_exact_moments(cas
     np.testing.assert_array_equal(swept.rows, exact.rows)
     np.testing.assert_allclose(swept.count, exact.count, atol=1e-12)
     np.testing.assert_allclose(swept.mean, exact.mean, atol=1e-9 * (1 + np.abs(exact.mean).max()))
-    assert objective(swept, model) == pytest.approx(objective(exact, model), abs=1e-12 * (1 + scale))
+    assert objective(swept, model) == pytest.approx(
+        objective(exact, model), abs=1e-12 * (1 + scale)
+    )
 
 
 @given(problems(), st.integers(1, 39))
@@ -144,7 +151,11 @@ def test_moments_of_parts_add_up_to_those_of_the_whole(case, cut):
     block = engine.sample(data.n_samples, None)[0]
     parts = [
         cpu.moments(
-            block.projection[rows], block.labels[rows], block.group[rows], block.weights[rows], moments
+            block.projection[rows],
+            block.labels[rows],
+            block.group[rows],
+            block.weights[rows],
+            moments,
         )
         for rows in (slice(0, cut), slice(cut, None))
     ]

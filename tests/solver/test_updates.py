@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from definitions import best_embedding, materialize, objective_of, profile_objective, split_bases
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import problems
 
+from definitions import best_embedding, materialize, objective_of, profile_objective, split_bases
 from manyview.blocks import Sums
 from manyview.engines.in_memory import InMemory
 from manyview.kernels import choose_kernels
@@ -25,6 +24,7 @@ from manyview.solver.updates import (
     update_H,
 )
 from manyview.views import MultiViewData
+from strategies import problems
 
 SCALES = [None, "unit", "l2", "sqrt-l2", "z", "z-l2", ["sqrt-l2", "z-l2"]]
 
@@ -34,7 +34,7 @@ def posed(data, k, *, weights=None, labels=None, lam=0.3, scale=None, dims=None,
     rng = np.random.default_rng(seed)
     engine = InMemory(choose_kernels("cpu"))
     engine.load(data, weights)
-    problem = pose(engine, Settings(k, lam, 3, dims, scale, gamma))
+    problem = pose(engine, Settings(k, lam, 3, dims, scale, gamma), data.view_names)
     widths = [len(mean) for mean in problem.means]
     bases = tuple(
         np.hstack([orthonormalize(rng.standard_normal((d, d_p))) for d_p in problem.dims])
@@ -174,6 +174,8 @@ def test_four_samples_by_hand():
     moments = engine.map_reduce(project, model)
     assert objective(moments, model) == pytest.approx(85)
     bases = [[np.ones((1, 1)), np.ones((1, 1))]]
-    assert profile_objective(list(data.views), bases, engine.gather("labels"), [1.0]) == pytest.approx(85)
+    assert profile_objective(
+        list(data.views), bases, engine.gather("labels"), [1.0]
+    ) == pytest.approx(85)
     engine.map_reduce(embed, shrinkage(moments, model))
     np.testing.assert_allclose(engine.gather("projection")[:, 0], [0.25, 0.75, 6.25, 6.75])

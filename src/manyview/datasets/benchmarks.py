@@ -46,7 +46,7 @@ def load_benchmark(
     name: str,
     *,
     data_home: str | os.PathLike[str] | None = None,
-    return_X_y: bool = False,  # noqa: N803
+    return_X_y: bool = False,
 ) -> Bunch:
     """Load a benchmark set by its name.
 

@@ -32,7 +32,7 @@ def make_multiview_blobs(
     missing_rate: float = 0.0,
     dtype: DTypeLike = np.float64,
     random_state: int | np.random.Generator | None = None,
-    return_X_y: bool = False,  # noqa: N803
+    return_X_y: bool = False,
 ) -> Bunch:
     """Draw Gaussian clusters that every view shows with centers of its own.
 
@@ -165,7 +165,7 @@ def _draw_view(
     centers: FloatArray, spread: float, labels: IntArray, rng: np.random.Generator
 ) -> FloatArray:
     """Draw rows around the center of their label, in place and block by block."""
-    X = np.empty((len(labels), centers.shape[1]), dtype=centers.dtype)  # noqa: N806
+    X = np.empty((len(labels), centers.shape[1]), dtype=centers.dtype)
     step = max(1, BLOCK_VALUES // centers.shape[1])
     for start in range(0, len(labels), step):
         rows = X[start : start + step]

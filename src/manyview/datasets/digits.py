@@ -26,7 +26,7 @@ profiles   sums over rows, columns and both diagonals
 outlines   way from each of the four sides to the ink"""
 
 
-def load_digits_views(*, return_X_y: bool = False) -> Bunch:  # noqa: N803
+def load_digits_views(*, return_X_y: bool = False) -> Bunch:
     """Load 1797 handwritten digits with five views of each; needs no download.
 
     Parameters

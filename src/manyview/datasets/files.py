@@ -26,7 +26,7 @@ from manyview.datasets._bundle import bundle
 from manyview.datasets._mat5 import read_mat5
 from manyview.errors import EngineUnavailableError, ViewError
 
-__all__ = ["load_file"]
+__all__ = ["load_described", "load_file"]
 
 Contents = dict[str, Any]  # arrays, sparse arrays, text, and lists of these for cells
 
@@ -35,7 +35,7 @@ CELL_NAMES = ("X", "Xs", "x", "data", "fea", "views", "features")
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
-def load_file(path: str | os.PathLike[str], *, return_X_y: bool = False) -> Bunch:  # noqa: N803
+def load_file(path: str | os.PathLike[str], *, return_X_y: bool = False) -> Bunch:
     """Load views and labels from a .npz or .mat file.
 
     Parameters

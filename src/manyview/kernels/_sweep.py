@@ -80,14 +80,16 @@ def squared_distance(b, i, point, start, end):
 def weighted_mean(c, pull, n, levels, count, mean, start, end, out):
     """z̄ of one space at cluster weight n: members weighted by ρ_u / (g n) = u / (u + g n)."""
     total = 0.0
-    out[start:end] = 0.0
+    for j in range(start, end):
+        out[j] = 0.0
     for u in range(len(levels)):
         share = count[u, c] * levels[u] / (levels[u] + pull * n)
         total += share
         for j in range(start, end):
             out[j] += share * mean[u, c, j]
     if total > 0:
-        out[start:end] /= total
+        for j in range(start, end):
+            out[j] /= total
 
 
 @njit(cache=True, nogil=True, fastmath=FAST)
@@ -111,8 +113,8 @@ def regrown(c, g, n, n_new, levels, count, mean, scatter, p, start, end, old, ne
             mass += count[u, c] * level * g * n_new / (level + g * n_new)
             change += rise * count[u, c] * squared_distance(mean[u], c, old, start, end)
     if n_groups == 1:
-        old[start:end] = mean[0, c, start:end]
-        new[start:end] = mean[0, c, start:end]
+        for j in range(start, end):
+            old[j] = new[j] = mean[0, c, j]
         return change
     moved = 0.0
     for j in range(start, end):

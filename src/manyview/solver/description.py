@@ -11,7 +11,7 @@ from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.solver.state import Model, Solution
 
-__all__ = ["Description", "describe"]
+__all__ = ["Description", "describe", "sum_clusters"]
 
 
 @dataclass(frozen=True)

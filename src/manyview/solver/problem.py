@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -9,11 +10,21 @@ import numpy as np
 
 from manyview.blocks import Block, ColumnMoments, FloatArray, Sums
 from manyview.engines import Engine
+from manyview.errors import DataWarning
 from manyview.kernels import Kernels
 from manyview.readings import Reading, fit_readings
 from manyview.solver.state import Problem
 
-__all__ = ["Settings", "measure", "pose", "read_as", "scaled_lambda"]
+__all__ = [
+    "Settings",
+    "ViewColumns",
+    "describe_columns",
+    "measure",
+    "pose",
+    "read_as",
+    "scaled_lambda",
+    "set_row_factors",
+]
 
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -30,14 +41,15 @@ class Settings:
     weight_exponent: float
 
 
-def pose(engine: Engine, settings: Settings) -> Problem:
+def pose(engine: Engine, settings: Settings, view_names: Sequence[str]) -> Problem:
     """Fix the readings by a pass over the loaded rows, and state the problem."""
     columns = engine.map_reduce(describe_columns)
     readings = fit_readings(settings.scale, columns.views)
     levels = read_as(engine, readings)
     totals = engine.map_reduce(measure).arrays
     *sums, present, energies, weight, n_present = totals
-    dims = latent_dims(settings, [len(total) for total in sums], engine.n_samples)
+    _warn_of_empty_views(readings, energies, view_names)
+    dims = _latent_dims(settings, [len(total) for total in sums], engine.n_samples)
     lam = scaled_lambda(
         settings.lam,
         n_views=float(n_present) / float(weight),
@@ -76,13 +88,24 @@ def scaled_lambda(
     return lam * n_views * n_clusters * float(n_spaces**exponent) / weight
 
 
-def latent_dims(settings: Settings, widths: Sequence[int], n_samples: int) -> tuple[int, ...]:
+def _latent_dims(settings: Settings, widths: Sequence[int], n_samples: int) -> tuple[int, ...]:
     """d_p = min(p · min(k, 100), Σ_v min(d_v, n)), equal values kept once, or as the user asked."""
     if settings.latent_dims is not None:
         return tuple(int(d) for d in settings.latent_dims)
     most = sum(min(d, n_samples) for d in widths)
     step = min(settings.n_clusters, 100)
     return tuple(sorted({min(p * step, most) for p in range(1, settings.n_spaces + 1)}))
+
+
+def _warn_of_empty_views(
+    readings: Sequence[Reading], energies: FloatArray, view_names: Sequence[str]
+) -> None:
+    """An all-zero view is allowed, and probably a mistake."""
+    per_view = np.bincount([reading.view for reading in readings], weights=energies)
+    for name, energy in zip(view_names, per_view, strict=True):
+        if energy == 0:
+            msg = f"View '{name}' is all zero as it is read (scaled or not): it says nothing."
+            warnings.warn(msg, DataWarning, stacklevel=4)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,135 @@
+"""The command line as a process: files, exit codes, and one sentence for a mistake."""
+
+import csv
+import json
+import os
+import re
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+
+from manyview import OMVCDR, __version__
+from manyview.datasets import load_digits_views
+
+NAMES = ["labels.csv", "report.html", "result.json"]
+
+
+def manyview(*arguments, cwd):
+    """Run the command as a user would, on a terminal of 80 columns."""
+    return subprocess.run(
+        [sys.executable, "-m", "manyview.cli", *arguments],
+        cwd=cwd,
+        env=os.environ | {"COLUMNS": "80", "PYTHONWARNINGS": "error"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    finished = manyview("demo", cwd=folder)
+    assert finished.returncode == 0, finished.stderr
+    return folder / "manyview-demo", finished
+
+
+def test_demo_writes_three_files_and_leaves_nothing_else(demo):
+    folder, _ = demo
+    assert sorted(path.name for path in folder.iterdir()) == NAMES
+    assert [path.name for path in folder.parent.iterdir()] == ["manyview-demo"]
+
+
+def test_demo_prints_a_table_that_fits_80_columns(demo):
+    _, finished = demo
+    assert max(map(len, finished.stdout.splitlines())) <= 80
+    for word in ("OMVCDR", "k-means, pixels", "ACC", "purity", "10 dimensions", "report.html"):
+        assert word in finished.stdout
+    assert finished.stderr == ""
+
+
+def test_labels_are_those_of_the_estimator(demo):
+    folder, _ = demo
+    data, target = load_digits_views(return_X_y=True)
+    with (folder / "labels.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 1797
+    assert [int(row["sample"]) for row in rows] == list(range(1797))
+    assert [int(row["truth"]) for row in rows] == target.tolist()
+    model = OMVCDR(n_clusters=10, random_state=0, n_jobs=1).fit(data)
+    assert [int(row["cluster"]) for row in rows] == model.labels_.tolist()
+
+
+def test_result_has_all_numbers(demo):
+    folder, _ = demo
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    names = [row["name"] for row in result["methods"]]
+    views = [view["name"] for view in result["data"]["views"]]
+    assert names == ["OMVCDR, all views", "k-means, all views", *(f"k-means, {v}" for v in views)]
+    for row in result["methods"]:
+        assert row["seconds"] > 0
+        assert all(0 <= row["metrics"][key] <= 1 for key in ("acc", "nmi", "purity", "fscore"))
+    for weights in result["weights"].values():
+        assert sum(row["weight"] for row in weights) == pytest.approx(1)
+    assert result["run"]["seed"] == result["run"]["parameters"]["random_state"] == 0
+    assert result["run"]["versions"]["manyview"] == __version__
+    history = result["objective"]["history"]
+    assert all(new <= old * (1 + 1e-12) for old, new in pairwise(history))
+
+
+def test_the_page_is_whole_and_loads_nothing(demo):
+    folder, _ = demo
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.rstrip().endswith("</html>")
+    assert page.count("<title>sample") == 1797
+    assert not re.search(r"https?:", page)
+    assert len(page) < 500_000
+
+
+def test_quiet_writes_the_files_only(tmp_path):
+    finished = manyview("demo", "--quiet", "--seed", "1", "--out", "deep/er", cwd=tmp_path)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
+    assert sorted(path.name for path in (tmp_path / "deep" / "er").iterdir()) == NAMES
+
+
+def test_version(tmp_path):
+    finished = manyview("--version", cwd=tmp_path)
+    assert (finished.returncode, finished.stdout) == (0, f"manyview {__version__}\n")
+
+
+def test_an_output_folder_that_is_a_file_is_one_sentence_and_code_2(tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    finished = manyview("demo", "--out", "taken", cwd=tmp_path)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert finished.stderr.startswith("manyview: taken is a file; expected a folder")
+    assert len(finished.stderr.splitlines()) == 1
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_a_folder_below_a_file_is_one_sentence_and_code_2(tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    finished = manyview("demo", "--out", "taken/below", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert len(finished.stderr.splitlines()) == 1
+    assert "taken" in finished.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "demo"], ["demo", "--debug"]])
+def test_debug_shows_the_traceback(tmp_path, arguments):
+    (tmp_path / "taken").write_text("mine")
+    finished = manyview(*arguments, "--out", "taken", cwd=tmp_path)
+    assert finished.returncode == 1
+    assert "Traceback" in finished.stderr
+    assert "NotADirectoryError" in finished.stderr
+
+
+@pytest.mark.parametrize("arguments", [["demo", "--seed", "-1"], ["dmo"]])
+def test_a_request_that_makes_no_sense_is_code_2(tmp_path, arguments):
+    finished = manyview(*arguments, cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "Traceback" not in finished.stderr
+    assert list(tmp_path.iterdir()) == []

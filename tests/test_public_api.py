@@ -1,0 +1,170 @@
+"""Of the house: what is public is listed, documented, and found where the design says."""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+
+import pytest
+from numpydoc.validate import validate
+
+import manyview
+
+SOURCE = Path(manyview.__file__).parent
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages(manyview.__path__, "manyview.")
+    if not module.name.split(".")[-1].startswith("_")
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_function_and_class_of_a_module_is_in_its_all(name):
+    module = importlib.import_module(name)
+    listed = set(getattr(module, "__all__", []))
+    assert all(hasattr(module, member) for member in listed)
+    own = {
+        member
+        for member, value in vars(module).items()
+        if (inspect.isfunction(value) or inspect.isclass(value))
+        and value.__module__ == name
+        and not member.startswith("_")
+    }
+    assert own <= listed
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("manyview", "OMVCDR MultiViewData"),
+        ("manyview.baselines", "PublishedOMVCDR BASELINES"),
+        (
+            "manyview.metrics",
+            "clustering_accuracy normalized_mutual_info purity pairwise_f_score evaluate",
+        ),
+        (
+            "manyview.datasets",
+            "load_digits_views load_file load_benchmark make_multiview_blobs",
+        ),
+    ],
+)
+def test_the_names_of_the_design_are_there(names):
+    module, members = names
+    for member in members.split():
+        assert hasattr(importlib.import_module(module), member)
+
+
+DOCUMENTED = [
+    "manyview.OMVCDR",
+    "manyview.OMVCDR.fit",
+    "manyview.OMVCDR.predict",
+    "manyview.OMVCDR.transform",
+    "manyview.OMVCDR.score",
+    "manyview.OMVCDR.anchor_graph",
+    "manyview.MultiViewData.of",
+    "manyview.MultiViewData.align",
+    "manyview.baselines.PublishedOMVCDR",
+    "manyview.metrics.clustering_accuracy",
+    "manyview.metrics.normalized_mutual_info",
+    "manyview.metrics.evaluate",
+    "manyview.datasets.load_file",
+    "manyview.datasets.load_benchmark",
+    "manyview.datasets.load_digits_views",
+    "manyview.datasets.make_multiview_blobs",
+]
+# what numpydoc asks for beyond our style: extended summaries, See Also, an example in every
+# method, a text after each return type, and verbs in the infinitive
+WAIVED = {
+    "ES01",
+    "SA01",
+    "EX01",
+    "RT03",
+    "SS05",
+    "SS03",
+    "GL08",
+    "PR09",
+    "RT05",
+    "PR06",
+    "SS06",
+    "PR01",
+    "PR02",
+}
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_public_docstrings_follow_numpydoc(name):
+    errors = [(code, text) for code, text in validate(name)["errors"] if code not in WAIVED]
+    assert errors == []
+
+
+# what each part may import: only what stands below it
+LAYERS = {
+    "errors": set(),
+    "durable": set(),
+    "threads": set(),
+    "metrics": {"errors"},
+    "_intake": {"errors"},
+    "views": {"_intake", "errors"},
+    "blocks": {"errors"},
+    "readings": {"blocks"},
+    "kernels": {"blocks", "errors"},
+    "engines": {"blocks", "views", "readings", "kernels", "errors"},
+    "solver": {"blocks", "views", "readings", "kernels", "engines", "errors", "threads"},
+    "base": {"views", "errors"},
+    "estimator": {"base", "blocks", "views", "readings", "engines", "solver", "errors", "threads"},
+    "baselines": {"base", "views", "errors", "threads"},
+    "datasets": {"views", "errors"},
+    "report": {"estimator", "metrics", "durable", "views", "errors", "datasets"},
+    "demo": {
+        "estimator",
+        "threads",
+        "metrics",
+        "durable",
+        "datasets",
+        "report",
+        "views",
+        "solver",
+        "errors",
+    },
+    "cli": {"demo", "errors"},
+}
+
+
+def imports_of(path):
+    """Parts of manyview that a file imports, at the top or inside functions."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "manyview" and len(parts) > 1 and parts[1] in LAYERS:
+                yield parts[1]
+
+
+def test_imports_only_point_downwards():
+    for path in SOURCE.rglob("*.py"):
+        part = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if part == "__init__":
+            continue
+        above = set(imports_of(path)) - LAYERS[part] - {part}
+        assert above == set(), f"{path.name} imports {above}"
+
+
+def test_the_solver_imports_the_protocol_of_engines_never_an_engine():
+    for path in (SOURCE / "solver").glob("*.py"):
+        assert "engines.in_memory" not in path.read_text()
+
+
+def test_modules_and_functions_stay_small():
+    for path in SOURCE.rglob("*.py"):
+        text = path.read_text()
+        assert len(text.splitlines()) <= 400, path.name
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+                assert lines <= 40, f"{path.name}: {node.name} has {lines} lines"
