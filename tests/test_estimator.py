@@ -501,7 +501,7 @@ def test_set_output_names_the_columns(blobs):
 
 
 def test_verbose_logs_each_iteration(blobs, caplog):
-    with caplog.at_level("INFO", logger="manyview.estimator"):
+    with caplog.at_level("INFO", logger="manyview.solver"):
         OMVCDR(4, random_state=0, n_init=1, verbose=1).fit(blobs[0])
     assert "start 1/1, iteration 1: F = " in caplog.text
 

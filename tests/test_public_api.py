@@ -113,9 +113,9 @@ LAYERS = {
     "solver": {"blocks", "views", "readings", "kernels", "engines", "errors", "threads"},
     "base": {"views", "errors"},
     "estimator": {"base", "blocks", "views", "readings", "engines", "solver", "errors", "threads"},
-    "baselines": {"base", "views", "errors", "threads"},
+    "baselines": {"base", "blocks", "views", "errors", "threads"},
     "datasets": {"views", "errors"},
-    "report": {"estimator", "metrics", "durable", "views", "errors", "datasets"},
+    "report": {"blocks", "estimator", "metrics", "durable", "views", "errors", "datasets"},
     "demo": {
         "estimator",
         "threads",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import warnings
 from collections.abc import Sequence
 from typing import Any, Self
@@ -28,13 +27,11 @@ from manyview.solver.alternation import Schedule, solve
 from manyview.solver.description import describe
 from manyview.solver.inference import Fitted
 from manyview.solver.problem import Settings, pose
-from manyview.solver.state import OnStep, Problem, Progress, Solution
-from manyview.threads import limit_threads
+from manyview.solver.state import OnStep, Problem, Solution, narrator
+from manyview.threads import limit_threads, useful_threads
 from manyview.views import MultiViewData, is_list_of_views
 
 __all__ = ["OMVCDR"]
-
-logger = logging.getLogger(__name__)
 
 
 class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):  # type: ignore[misc]
@@ -76,14 +73,14 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
     device : {"auto", "cpu"}, default="auto"
         What computes.
     n_jobs : int, optional
-        Threads; None leaves the choice to BLAS.
+        Threads; None takes one for small data, and what BLAS takes for large.
     memory_limit : int, optional
         Bytes that the fit may use beside the views; a fit that needs more is refused before it
         starts.
     view_sizes : sequence of int, optional
         Widths of the views where X is one 2-D array.
     verbose : int, default=0
-        1 logs each iteration to the logger "manyview.estimator".
+        1 logs each iteration to the logger "manyview.solver".
 
     Attributes
     ----------
@@ -206,12 +203,12 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         counted = slice(None) if weights is None or weights.all() else weights > 0
         engine = choose_engine(self.engine, self.device)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
-        with limit_threads(self.n_jobs):
+        with limit_threads(self._n_threads(data)):
             engine.load(data[counted], None if weights is None else weights[counted])
             problem = pose(engine, self._settings(), data.view_names)
             self._check_memory(problem, data)
             schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
-            solution = solve(engine, problem, schedule, rng, _narrator(callback, self.verbose))
+            solution = solve(engine, problem, schedule, rng, narrator(callback, self.verbose))
             description = describe(engine, solution, data.n_views)
             self._fitted = Fitted(solution.model, solution.moments)
             labels = engine.gather("labels")
@@ -334,8 +331,13 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         check_is_fitted(self)
         data = self._validate_new(X, present=present)
         engine = choose_engine(self.engine, self.device)
-        with limit_threads(self.n_jobs):
+        with limit_threads(self._n_threads(data)):
             return engine, self._fitted.label(engine, data)
+
+    def _n_threads(self, data: MultiViewData) -> int | None:
+        """Threads for products of the views with about six columns a cluster."""
+        n, d = data.shape
+        return useful_threads(self.n_jobs, float(n) * d * 6 * min(self.n_clusters, 100))
 
     def _settings(self) -> Settings:
         return Settings(
@@ -393,22 +395,3 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _narrator(callback: OnStep | None, verbose: int) -> OnStep:
-    """One function that tells both the user's callback and, if asked, the log."""
-
-    def tell(progress: Progress) -> None:
-        if verbose and progress.step == "weights":
-            logger.info(
-                "start %d/%d, iteration %d: F = %.6g, %d labels moved",
-                progress.start + 1,
-                progress.n_starts,
-                progress.n_iter,
-                progress.objective,
-                progress.n_moved,
-            )
-        if callback is not None:
-            callback(progress)
-
-    return tell

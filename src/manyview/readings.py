@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from manyview.blocks import ColumnMoments
 
-__all__ = ["SCALINGS", "Reading", "fit_readings", "reading_names"]
+__all__ = ["SCALINGS", "Reading", "fit_readings", "scalings"]
 
 Scaling: TypeAlias = Literal["unit", "l2", "sqrt-l2", "z", "z-l2"]
 SCALINGS: tuple[str, ...] = get_args(Scaling)
@@ -37,29 +37,27 @@ class Reading:
     has_unit_rows: bool = False
 
 
-def reading_names(scale: str | Sequence[str] | None) -> tuple[str | None, ...]:
+def scalings(scale: str | Sequence[str]) -> tuple[str, ...]:
     """Scalings that the estimator's `scale` stands for."""
-    if scale is None:
-        return (None,)
     if isinstance(scale, str):
         return AUTO if scale == "auto" else (scale,)
     return tuple(scale)
 
 
 def fit_readings(
-    scale: str | Sequence[str] | None, columns: Sequence[ColumnMoments]
+    scale: str | Sequence[str], columns: Sequence[ColumnMoments]
 ) -> tuple[Reading, ...]:
     """Fix the readings of all views from the moments of their columns."""
     return tuple(
         _fit_reading(scaling, v, moments)
-        for scaling in reading_names(scale)
+        for scaling in scalings(scale)
         for v, moments in enumerate(columns)
     )
 
 
-def _fit_reading(scaling: str | None, v: int, columns: ColumnMoments) -> Reading:
+def _fit_reading(scaling: str, v: int, columns: ColumnMoments) -> Reading:
     """Fix one reading of one view."""
-    has_unit_rows = scaling is not None and scaling.endswith("l2")
+    has_unit_rows = scaling.endswith("l2")
     if scaling == "unit":
         energy = columns.mean_square_norm
         scale = np.full(columns.mean.shape, 1 / np.sqrt(energy) if energy > 0 else 1.0)

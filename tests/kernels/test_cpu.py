@@ -85,12 +85,10 @@ def test_add_and_rem_equal_the_change_of_F_by_definition(case, lam, scale):
     labels = engine.gather("labels")
     b, block = engine.gather("projection"), engine.sample(data.n_samples, None)[0]
     omega = block.weights
-    starts = moments.starts
-    ends = np.append(starts[1:], b.shape[1])
-    state = (moments.count, moments.mean, moments.scatter)
-    levels, pull = model.problem.levels, model.pull
+    clusters = cpu._clusters(moments, model.problem.levels, model.pull)
+    spaces = list(zip(clusters.starts, clusters.ends, strict=True))
     before = objective_of(data, model, labels, weights)
-    tolerance = 1e-10 * (1 + len(pull) * model.problem.energy)
+    tolerance = 1e-10 * (1 + len(spaces) * model.problem.energy)
     for i in range(0, data.n_samples, 5):
         c, u, w = labels[i], block.group[i], omega[i]
         if np.sum(labels == c) == 1 or k == 1:
@@ -99,16 +97,13 @@ def test_add_and_rem_equal_the_change_of_F_by_definition(case, lam, scale):
         moved = labels.copy()
         moved[i] = target
         change = objective_of(data, model, moved, weights) - before
-        grow, slope = np.zeros(k), np.zeros((len(levels), k, len(pull)))
-        center, spare = np.zeros((k, b.shape[1])), np.zeros(b.shape[1])
-        _sweep.prepare(target, w, levels, pull, starts, ends, *state, grow, slope, center, spare)
-        add = grow[target] + sum(
-            slope[u, target, p] * _sweep.squared_distance(b, i, center[target], starts[p], ends[p])
-            for p in range(len(pull))
+        costs = _sweep.prepare_all(clusters, w)
+        add = costs.grow[target] + sum(
+            costs.slope[u, target, p] * np.sum((b[i] - costs.center[target])[start:end] ** 2)
+            for p, (start, end) in enumerate(spaces)
         )
-        rem = _sweep.removal(
-            b, i, c, u, w, levels, pull, starts, ends, *state, np.zeros(b.shape[1]), spare
-        )
+        spare = np.zeros((2, 1, b.shape[1]))
+        rem = _sweep.removal(clusters, b, i, c, u, w, *spare)
         assert add >= 0
         assert rem >= 0
         assert abs(add - rem - change) <= tolerance

@@ -1,30 +1,56 @@
 """The compiled loops over rows: moments, embedding, and the label step on F.
 
-Notation (design of the label step): u is the number of readings present, n the weight of a
-cluster, g the pull of a space, and each space has columns starts[p]:ends[p] of b and of the cluster
-means. With ρ_u(n) = u g n / (u + g n), the cost of a cluster in a space is the scatter of its b_i
-with weights ρ_u(n). Adding a sample of weight ω raises n for all members (first term) and adds one
-point (second term):
+u is the number of readings present, n the weight of a cluster, g the pull of a space; a space has
+the columns starts[p]:ends[p] of b and of the cluster means. With ρ_u(n) = u g n / (u + g n), the
+cost of a cluster in a space is the scatter of its b_i with weights ρ_u(n). Adding a sample of
+weight w raises n for all members (first term) and adds one point (second term):
 
-    add = [cost at ρ(n + ω) − cost at ρ(n), same members] + K ρ ω / (K + ρ ω) · ‖b − z̄‖²
+    add = [cost at ρ(n + w) − cost at ρ(n), same members] + K ρ w / (K + ρ w) · ‖b − z̄‖²
 
-where K = Σ_u ρ_u n_u and z̄ is the ρ-weighted mean, both at n + ω. The bracket does not depend
-on the sample, so it is cached per cluster. All terms are sums of non-negative numbers: nothing
-cancels.
+where K = Σ_u ρ_u n_u and z̄ is the ρ-weighted mean, both at n + w. The bracket does not depend on
+the sample, so it is cached per cluster. All terms but one, of second order, are sums of
+non-negative numbers: nothing cancels.
 """
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+from manyview.blocks import FloatArray, IntArray
 
 # sums may be reordered into vector lanes; NaN and signed zeros keep their meaning
-FAST = {"reassoc", "contract"}
+compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+class Clusters(NamedTuple):
+    """What the label step knows of the clusters; `rows` to `scatter` change with each move."""
+
+    levels: FloatArray  # (G,)
+    pull: FloatArray  # (m,)
+    starts: IntArray  # (m,)
+    ends: IntArray  # (m,)
+    rows: NDArray[np.int64]  # (G, k)
+    weight: FloatArray  # (G, k)
+    mean: FloatArray  # (G, k, D)
+    scatter: FloatArray  # (G, k, m)
+
+
+class Costs(NamedTuple):
+    """add of each cluster for one weight w: grow + Σ_p slope ‖b − center‖²."""
+
+    grow: FloatArray  # (k,)
+    slope: FloatArray  # (G, k, m)
+    center: FloatArray  # (k, D)
+    spare: FloatArray  # (1, D)
+
+
+@compiled
 def row_squares(X, scale, offset):
     """‖x ∘ scale − offset‖² of each row, in float64 whatever the dtype of X."""
     out = np.zeros(len(X))
@@ -34,7 +60,17 @@ def row_squares(X, scale, offset):
     return out
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled
+def squared_distance(b, i, points, c, start, end):
+    """‖b_i − points_c‖² over some columns, in float64 whatever the dtype of b."""
+    total = 0.0
+    for j in range(start, end):
+        difference = b[i, j] - points[c, j]
+        total += difference * difference
+    return total
+
+
+@compiled
 def cluster_moments(b, labels, group, weights, starts, ends, rows, count, mean, scatter):
     """Two passes: means first, then scatter about them."""
     n, D = b.shape
@@ -52,10 +88,11 @@ def cluster_moments(b, labels, group, weights, starts, ends, rows, count, mean, 
     for i in range(n):
         u, c = group[i], labels[i]
         for p in range(len(starts)):
-            scatter[u, c, p] += weights[i] * squared_distance(b, i, mean[u, c], starts[p], ends[p])
+            distance = squared_distance(b, i, mean[u], c, starts[p], ends[p])
+            scatter[u, c, p] += weights[i] * distance
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@compiled
 def embed(b, labels, group, keep, center, shift, starts, ends, out):
     """z = z̄ + keep · (b − z̄) + shift."""
     for i in range(len(b)):
@@ -66,226 +103,167 @@ def embed(b, labels, group, keep, center, shift, starts, ends, out):
                 out[i, j] = center[c, j] + share * (b[i, j] - center[c, j]) + shift[j]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def squared_distance(b, i, point, start, end):
-    """Sum in float64 whatever the dtype of b."""
-    total = 0.0
-    for j in range(start, end):
-        difference = b[i, j] - point[j]
-        total += difference * difference
-    return total
-
-
-@njit(cache=True, nogil=True, fastmath=FAST)
-def weighted_mean(c, pull, n, levels, count, mean, start, end, out):
+@compiled
+def weighted_mean(s, c, p, n, out, row):
     """z̄ of one space at cluster weight n: members weighted by ρ_u / (g n) = u / (u + g n)."""
     total = 0.0
-    for j in range(start, end):
-        out[j] = 0.0
-    for u in range(len(levels)):
-        share = count[u, c] * levels[u] / (levels[u] + pull * n)
+    for j in range(s.starts[p], s.ends[p]):
+        out[row, j] = 0.0
+    for u in range(len(s.levels)):
+        share = s.weight[u, c] * s.levels[u] / (s.levels[u] + s.pull[p] * n)
         total += share
-        for j in range(start, end):
-            out[j] += share * mean[u, c, j]
+        for j in range(s.starts[p], s.ends[p]):
+            out[row, j] += share * s.mean[u, c, j]
     if total > 0:
-        for j in range(start, end):
-            out[j] /= total
+        for j in range(s.starts[p], s.ends[p]):
+            out[row, j] /= total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def regrown(c, g, n, n_new, levels, count, mean, scatter, p, start, end, old, new):
+@compiled
+def regrown(s, c, p, n, n_new, old, new, row):
     """Cost at ρ(n_new) minus cost at ρ(n) of the same members in one space; n_new > n.
 
-    `old` and `new` receive z̄ at the two weights. With κ = ρ_u n_u the part between groups changes
-    by Σ_u Δκ_u ‖b̄_u − z̄_old‖² − K_new ‖z̄_new − z̄_old‖².
+    Row 0 of `old` and the given row of `new` receive z̄ at the two weights. With κ = ρ_u n_u the
+    part between groups changes by Σ_u Δκ_u ‖b̄_u − z̄_old‖² − K_new ‖z̄_new − z̄_old‖².
     """
-    change = 0.0
-    n_groups = len(levels)
-    if n_groups > 1:
-        weighted_mean(c, g, n, levels, count, mean, start, end, old)
-        weighted_mean(c, g, n_new, levels, count, mean, start, end, new)
-    mass = 0.0
-    for u in range(n_groups):
-        level = levels[u]
-        rise = level * level * g * (n_new - n) / ((level + g * n) * (level + g * n_new))
-        change += rise * scatter[u, c, p]
-        if n_groups > 1:
-            mass += count[u, c] * level * g * n_new / (level + g * n_new)
-            change += rise * count[u, c] * squared_distance(mean[u], c, old, start, end)
+    g, start, end = s.pull[p], s.starts[p], s.ends[p]
+    n_groups = len(s.levels)
     if n_groups == 1:
         for j in range(start, end):
-            old[j] = new[j] = mean[0, c, j]
-        return change
-    moved = 0.0
-    for j in range(start, end):
-        moved += (new[j] - old[j]) ** 2
-    return change - mass * moved
+            old[0, j] = new[row, j] = s.mean[0, c, j]
+    else:
+        weighted_mean(s, c, p, n, old, 0)
+        weighted_mean(s, c, p, n_new, new, row)
+    change, mass = 0.0, 0.0
+    for u in range(n_groups):
+        level = s.levels[u]
+        rise = level * level * g * (n_new - n) / ((level + g * n) * (level + g * n_new))
+        change += rise * s.scatter[u, c, p]
+        if n_groups > 1:
+            mass += s.weight[u, c] * level * g * n_new / (level + g * n_new)
+            change += rise * s.weight[u, c] * squared_distance(s.mean[u], c, old, 0, start, end)
+    if n_groups > 1:
+        for j in range(start, end):
+            change -= mass * (new[row, j] - old[0, j]) ** 2
+    return change
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def prepare(c, w, levels, pull, starts, ends, count, mean, scatter, grow, slope, center, spare):
-    """Cache of one cluster for a sample of weight w: add = grow + Σ_p slope ‖b − center‖²."""
-    n = 0.0
-    for u in range(len(levels)):
-        n += count[u, c]
-    grow[c] = 0.0
-    for p in range(len(pull)):
-        g = pull[p]
-        grow[c] += regrown(
-            c, g, n, n + w, levels, count, mean, scatter, p, starts[p], ends[p], spare, center[c]
-        )
+@compiled
+def prepare(s, costs, c, w):
+    """Fill the costs of one cluster for adding a sample of weight w."""
+    n = s.weight[:, c].sum()
+    costs.grow[c] = 0.0
+    for p in range(len(s.pull)):
+        costs.grow[c] += regrown(s, c, p, n, n + w, costs.spare, costs.center, c)
+        scaled = s.pull[p] * (n + w)
         mass = 0.0
-        for u in range(len(levels)):
-            mass += count[u, c] * levels[u] * g * (n + w) / (levels[u] + g * (n + w))
-        for u in range(len(levels)):
-            point = w * levels[u] * g * (n + w) / (levels[u] + g * (n + w))
-            slope[u, c, p] = mass * point / (mass + point) if mass > 0 else 0.0
+        for u in range(len(s.levels)):
+            mass += s.weight[u, c] * s.levels[u] * scaled / (s.levels[u] + scaled)
+        for u in range(len(s.levels)):
+            point = w * s.levels[u] * scaled / (s.levels[u] + scaled)
+            costs.slope[u, c, p] = mass * point / (mass + point) if mass > 0 else 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def removal(b, i, c, u, w, levels, pull, starts, ends, count, mean, scatter, center, spare):
+@compiled
+def prepare_all(s, w):
+    """Costs of all clusters for adding a sample of weight w."""
+    G, k, D = s.mean.shape
+    costs = Costs(np.empty(k), np.empty((G, k, len(s.pull))), np.empty((k, D)), np.empty((1, D)))
+    for c in range(k):
+        prepare(s, costs, c, w)
+    return costs
+
+
+@compiled
+def removal(s, b, i, c, u, w, center, spare):
     """rem(c): by how much F falls when sample i of weight w leaves its cluster."""
-    n = 0.0
-    for v in range(len(levels)):
-        n += count[v, c]
+    n = s.weight[:, c].sum()
     rest = n - w
     total = 0.0
-    for p in range(len(pull)):
-        g = pull[p]
-        total += regrown(
-            c, g, rest, n, levels, count, mean, scatter, p, starts[p], ends[p], center, spare
-        )
-        point = w * levels[u] * g * rest / (levels[u] + g * rest)
+    for p in range(len(s.pull)):
+        total += regrown(s, c, p, rest, n, center, spare, 0)
+        scaled = s.pull[p] * rest
+        point = w * s.levels[u] * scaled / (s.levels[u] + scaled)
         others = 0.0
-        for v in range(len(levels)):
-            left = count[v, c] - w if v == u else count[v, c]
-            others += left * levels[v] * g * rest / (levels[v] + g * rest)
+        for v in range(len(s.levels)):
+            left = s.weight[v, c] - w if v == u else s.weight[v, c]
+            others += left * s.levels[v] * scaled / (s.levels[v] + scaled)
         if others > 0:
-            distance = squared_distance(b, i, center, starts[p], ends[p])
+            distance = squared_distance(b, i, center, 0, s.starts[p], s.ends[p])
             total += (others + point) * point / others * distance
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def cheapest(b, i, u, grow, slope, center, starts, ends, own, best, target):
-    """Cluster other than `own` with the lowest add below `best`, else `target`; sums stop early."""
-    for c in range(len(grow)):
+@compiled
+def cheapest(s, costs, b, i, u, own, best):
+    """Cluster whose add is least and below `best`, else `own`; sums stop once they exceed it."""
+    target = own
+    for c in range(len(costs.grow)):
         if c == own:
             continue
-        cost = grow[c]
-        for p in range(len(starts)):
+        cost = costs.grow[c]
+        for p in range(len(s.pull)):
             if cost >= best:
                 break
-            cost += slope[u, c, p] * squared_distance(b, i, center[c], starts[p], ends[p])
+            distance = squared_distance(b, i, costs.center, c, s.starts[p], s.ends[p])
+            cost += costs.slope[u, c, p] * distance
         if cost < best:
             best = cost
             target = c
     return target
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def nearest(b, group, levels, pull, starts, ends, count, mean, scatter, labels):
+@compiled
+def nearest(s, b, group, labels):
     """Cluster of least add for a sample of weight one, statistics frozen."""
-    G, k, D = mean.shape
-    grow, slope, center = np.empty(k), np.empty((G, k, len(pull))), np.empty((k, D))
-    spare = np.empty(D)
-    for c in range(k):
-        prepare(
-            c, 1.0, levels, pull, starts, ends, count, mean, scatter, grow, slope, center, spare
-        )
+    costs = prepare_all(s, 1.0)
     for i in range(len(b)):
-        labels[i] = cheapest(b, i, group[i], grow, slope, center, starts, ends, -1, np.inf, 0)
+        labels[i] = cheapest(s, costs, b, i, group[i], -1, np.inf)
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def transfer(b, i, u, c, sign, w, starts, ends, rows, count, mean, scatter):
+@compiled
+def transfer(s, b, i, u, c, sign, w):
     """Add (sign 1) or take away (sign -1) sample i of weight w in the moments of cluster c."""
-    before = count[u, c]
+    before = s.weight[u, c]
     after = before + sign * w
-    rows[u, c] += sign
-    if rows[u, c] == 0:
-        count[u, c] = 0.0
-        mean[u, c] = 0.0
-        scatter[u, c] = 0.0
-        return
-    for p in range(len(starts)):
-        distance = squared_distance(b, i, mean[u, c], starts[p], ends[p])
-        scatter[u, c, p] = max(scatter[u, c, p] + sign * w * before / after * distance, 0.0)
-    for j in range(b.shape[1]):
-        mean[u, c, j] += sign * w / after * (b[i, j] - mean[u, c, j])
-    count[u, c] = after
+    s.rows[u, c] += sign
+    if s.rows[u, c] == 0:
+        after = 0.0
+        for p in range(len(s.pull)):
+            s.scatter[u, c, p] = 0.0
+        for j in range(b.shape[1]):
+            s.mean[u, c, j] = 0.0
+    else:
+        for p in range(len(s.pull)):
+            distance = squared_distance(b, i, s.mean[u], c, s.starts[p], s.ends[p])
+            change = sign * w * before / after * distance
+            s.scatter[u, c, p] = max(s.scatter[u, c, p] + change, 0.0)
+        for j in range(b.shape[1]):
+            s.mean[u, c, j] += sign * w / after * (b[i, j] - s.mean[u, c, j])
+    s.weight[u, c] = after
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
-def sweep(
-    b,
-    labels,
-    group,
-    weights,
-    order,
-    levels,
-    pull,
-    starts,
-    ends,
-    rows,
-    count,
-    mean,
-    scatter,
-    tolerance,
-):
+@compiled
+def sweep(s, b, labels, group, weights, order, tolerance):
     """Move each sample in turn to the cluster that lowers F most; return how many moved."""
-    G, k, D = mean.shape
-    grow, slope, center = np.empty(k), np.empty((G, k, len(pull))), np.empty((k, D))
-    spare, own_center = np.empty(D), np.empty(D)
-    prepared_for = -1.0
+    prepared_for = weights[order[0]]
+    costs = prepare_all(s, prepared_for)
+    center = np.empty((1, b.shape[1]))
     n_moved = 0
     for i in order:
         c, u, w = np.int64(labels[i]), group[i], weights[i]
-        if rows[:, c].sum() == 1:
+        if s.rows[:, c].sum() == 1:
             continue  # never empty a cluster
         if w != prepared_for:
-            for each in range(k):
-                prepare(
-                    each,
-                    w,
-                    levels,
-                    pull,
-                    starts,
-                    ends,
-                    count,
-                    mean,
-                    scatter,
-                    grow,
-                    slope,
-                    center,
-                    spare,
-                )
+            costs = prepare_all(s, w)
             prepared_for = w
-        leave = removal(
-            b, i, c, u, w, levels, pull, starts, ends, count, mean, scatter, own_center, spare
-        )
-        best = leave * (1.0 - tolerance)
-        target = cheapest(b, i, u, grow, slope, center, starts, ends, c, best, c)
-        if target == c:
-            continue
-        transfer(b, i, u, c, -1, w, starts, ends, rows, count, mean, scatter)
-        transfer(b, i, u, target, 1, w, starts, ends, rows, count, mean, scatter)
-        labels[i] = target
-        n_moved += 1
-        for touched in (c, target):
-            prepare(
-                touched,
-                w,
-                levels,
-                pull,
-                starts,
-                ends,
-                count,
-                mean,
-                scatter,
-                grow,
-                slope,
-                center,
-                spare,
-            )
+        leave = removal(s, b, i, c, u, w, center, costs.spare)
+        target = cheapest(s, costs, b, i, u, c, leave * (1.0 - tolerance))
+        if target != c:
+            transfer(s, b, i, u, c, -1, w)
+            transfer(s, b, i, u, target, 1, w)
+            prepare(s, costs, c, w)
+            prepare(s, costs, target, w)
+            labels[i] = target
+            n_moved += 1
     return n_moved

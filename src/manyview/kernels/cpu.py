@@ -151,9 +151,7 @@ def nearest(
 ) -> NDArray[np.int32]:
     """Cluster of least add(c), statistics frozen."""
     labels = np.empty(len(projection), dtype=np.int32)
-    state = (moments.count, moments.mean, moments.scatter)
-    ends = _ends(moments.starts, projection.shape[1])
-    sweep.nearest(projection, group, levels, pull, moments.starts, ends, *state, labels)
+    sweep.nearest(_clusters(moments, levels, pull), projection, group, labels)
     return labels
 
 
@@ -169,23 +167,15 @@ def assign(
 ) -> int:
     """One sequential sweep; `labels` and `moments` are updated in place."""
     tolerance = 1e-12 if projection.dtype == np.float64 else 1e-6
+    clusters = _clusters(moments, levels, pull)
+    return int(sweep.sweep(clusters, projection, labels, group, weights, order, tolerance))
+
+
+def _clusters(moments: ClusterMoments, levels: FloatArray, pull: FloatArray) -> sweep.Clusters:
+    """What the compiled label step is given; it writes into the arrays of `moments`."""
+    ends = _ends(moments.starts, moments.mean.shape[2])
     state = (moments.rows, moments.count, moments.mean, moments.scatter)
-    ends = _ends(moments.starts, projection.shape[1])
-    return int(
-        sweep.sweep(
-            projection,
-            labels,
-            group,
-            weights,
-            order,
-            levels,
-            pull,
-            moments.starts,
-            ends,
-            *state,
-            tolerance,
-        )
-    )
+    return sweep.Clusters(levels, pull, moments.starts, ends, *state)
 
 
 def _ends(starts: IntArray, n_columns: int) -> IntArray:

@@ -28,6 +28,7 @@ from manyview.solver.updates import (
 __all__ = ["Schedule", "solve"]
 
 RESTING_SHARE = 1 / 200  # labels that move in an iteration at rest, as a share of the samples
+RESTING_FALL = 2e-4  # fall of F in an iteration at rest, as a share of F
 MAX_SETTLING_SWEEPS = 1000
 SAME = 1e-9
 
@@ -83,34 +84,29 @@ class _Run:
         self._trace: list[float] = []
 
     def alternate(self, model: Model) -> Solution:
-        """Alternate the updates until the labels rest or F settles."""
+        """Let the labels rest at the first bases; then alternate until they rest and F settles."""
         engine, schedule = self._engine, self._schedule
-        moments = engine.map_reduce(recount, model)  # b, and n, b̄, S
+        moments = engine.map_reduce(recount, model)  # n, b̄, S
         self._report("start", 0, moments, model)
-        self._trace.append(objective(moments, model))
+        moments, n_moved = self._settle(moments, model)
+        self._report("labels", 0, moments, model, n_moved)
+        model = self._weigh(0, moments, model, n_moved)
         n_resting, converged = 0, False
         for n_iter in range(1, schedule.max_iter + 1):
-            if n_iter > 1:
-                model = update_H(
-                    engine.map_reduce(accumulate, shrinkage(moments, model)), model
-                )  # eq. (H)
-                moments = engine.map_reduce(project, model)
-                self._report("bases", n_iter, moments, model)
+            cross = engine.map_reduce(accumulate, shrinkage(moments, model))
+            model = update_H(cross, model)  # eq. (H)
+            moments = engine.map_reduce(project, model)  # b, and n, b̄, S
+            self._report("bases", n_iter, moments, model)
             moments, n_moved = self._sweep(moments, model)  # eq. (Y)
             self._report("labels", n_iter, moments, model, n_moved)
-            model = update_alpha(moments, model)  # eq. (α)
-            self._report("weights", n_iter, moments, model, n_moved)
-            self._trace.append(objective(moments, model))
+            model = self._weigh(n_iter, moments, model, n_moved)  # eq. (α)
+            fall = 1 - self._trace[-1] / self._trace[-2] if self._trace[-2] else 0.0
             n_resting = n_resting + 1 if n_moved <= RESTING_SHARE * engine.n_samples else 0
-            fall = self._trace[-2] - self._trace[-1]
-            converged = n_resting >= 2 or (
-                n_iter > 1 and fall <= schedule.tol * abs(self._trace[-1])
-            )
+            converged = fall <= schedule.tol or (n_resting >= 2 and fall <= RESTING_FALL)
             if converged:
                 break
         moments, n_moved = self._settle(moments, model)
-        self._report("settle", n_iter, moments, model, n_moved)
-        self._trace.append(objective(moments, model))
+        self._trace.append(self._report("settle", n_iter, moments, model, n_moved))
         return Solution(
             model=model,
             moments=moments,
@@ -119,6 +115,12 @@ class _Run:
             n_iter=n_iter,
             converged=converged,
         )
+
+    def _weigh(self, n_iter: int, moments: ClusterMoments, model: Model, n_moved: int) -> Model:
+        """Update the weights, and note F at the end of the iteration."""
+        model = update_alpha(moments, model)
+        self._trace.append(self._report("weights", n_iter, moments, model, n_moved))
+        return model
 
     def _sweep(self, moments: ClusterMoments, model: Model) -> tuple[ClusterMoments, int]:
         """One pass over all samples in an order of its own."""
@@ -137,7 +139,9 @@ class _Run:
 
     def _report(
         self, step: Step, n_iter: int, moments: ClusterMoments, model: Model, n_moved: int = 0
-    ) -> None:
+    ) -> float:
+        """Tell the callback, and return F."""
+        F = objective(moments, model)
         self._on_step(
             Progress(
                 start=self._start,
@@ -145,9 +149,10 @@ class _Run:
                 n_iter=n_iter,
                 max_iter=self._schedule.max_iter,
                 step=step,
-                objective=objective(moments, model),
+                objective=F,
                 n_moved=n_moved,
                 model=model,
                 labels=lambda: self._engine.gather("labels"),
             )
         )
+        return F

@@ -43,8 +43,7 @@ class Settings:
 
 def pose(engine: Engine, settings: Settings, view_names: Sequence[str]) -> Problem:
     """Fix the readings by a pass over the loaded rows, and state the problem."""
-    columns = engine.map_reduce(describe_columns)
-    readings = fit_readings(settings.scale, columns.views)
+    readings = _readings(engine, settings.scale, len(view_names))
     levels = read_as(engine, readings)
     totals = engine.map_reduce(measure).arrays
     *sums, present, energies, weight, n_present = totals
@@ -70,6 +69,15 @@ def pose(engine: Engine, settings: Settings, view_names: Sequence[str]) -> Probl
         levels=levels,
         n_samples=engine.n_samples,
     )
+
+
+def _readings(
+    engine: Engine, scale: str | Sequence[str] | None, n_views: int
+) -> tuple[Reading, ...]:
+    """Readings of all views; only scalings need to know the columns."""
+    if scale is None:
+        return tuple(Reading(v) for v in range(n_views))
+    return fit_readings(scale, engine.map_reduce(describe_columns).views)
 
 
 def read_as(

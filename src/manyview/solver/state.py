@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 from manyview.blocks import ClusterMoments, FloatArray, IntArray
 from manyview.readings import Reading
 
-__all__ = ["Model", "OnStep", "Problem", "Progress", "Solution", "Step"]
+logger = logging.getLogger("manyview.solver")
+
+__all__ = ["Model", "OnStep", "Problem", "Progress", "Solution", "Step", "narrator"]
 
 
 @dataclass(frozen=True)
@@ -108,3 +111,22 @@ class Solution:
     history: FloatArray  # F at the start and after each iteration, and after the last sweeps
     n_iter: int
     converged: bool
+
+
+def narrator(callback: OnStep | None, verbose: int) -> OnStep:
+    """One function that tells both the user's callback and, if asked, the log."""
+
+    def tell(progress: Progress) -> None:
+        if verbose and progress.step == "weights":
+            logger.info(
+                "start %d/%d, iteration %d: F = %.6g, %d labels moved",
+                progress.start + 1,
+                progress.n_starts,
+                progress.n_iter,
+                progress.objective,
+                progress.n_moved,
+            )
+        if callback is not None:
+            callback(progress)
+
+    return tell
