@@ -5,6 +5,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 __all__ = [
     "ConvergenceWarning",
     "DataWarning",
+    "DeclinedError",
     "EngineUnavailableError",
     "NotEnoughSamplesError",
     "NotFittedError",
@@ -18,6 +19,10 @@ class ViewError(ValueError):
 
 class NotEnoughSamplesError(ViewError):
     """There are fewer samples than the method needs."""
+
+
+class DeclinedError(RuntimeError):
+    """A method declines a task; the message names the limit that it would exceed."""
 
 
 class EngineUnavailableError(ImportError):

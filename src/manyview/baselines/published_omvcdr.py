@@ -51,9 +51,10 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.special import softmax
 
-from manyview.base import MultiViewClusterer, check_parameter
+from manyview.base import check_parameter
+from manyview.baselines._base import Baseline, Budget
 from manyview.blocks import FloatArray
-from manyview.errors import ConvergenceWarning, ViewError
+from manyview.errors import ConvergenceWarning
 from manyview.views import MultiViewData, View
 
 __all__ = ["PublishedOMVCDR"]
@@ -65,7 +66,7 @@ _NOISE = 1e-12  # of m Σ_v ‖X_v‖²: what rounding may do to J
 Labels = NDArray[np.int32]
 
 
-class PublishedOMVCDR(MultiViewClusterer):
+class PublishedOMVCDR(Baseline):
     """The published OMVCDR: the authors' program, or the paper to the letter.
 
     It is a yardstick: labels depend on the order of the rows, and the views enter as given, so that
@@ -86,6 +87,10 @@ class PublishedOMVCDR(MultiViewClusterer):
         Most iterations; the default is the program's.
     tol : float, default=1e-5
         Stop once the objective changes by less than this share of itself.
+    time_limit : float, optional
+        Seconds; a fit that takes longer declines.
+    memory_limit : float, optional
+        Bytes beside the views; a fit that needs more declines.
     view_sizes : sequence of int, optional
         Widths of the views where X is one 2-D array.
 
@@ -128,6 +133,8 @@ class PublishedOMVCDR(MultiViewClusterer):
         variant: Literal["released", "paper"] = "released",
         max_iter: int = 101,
         tol: float = 1e-5,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
         view_sizes: Sequence[int] | None = None,
     ) -> None:
         self.n_clusters = n_clusters
@@ -136,6 +143,8 @@ class PublishedOMVCDR(MultiViewClusterer):
         self.variant = variant
         self.max_iter = max_iter
         self.tol = tol
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
         self.view_sizes = view_sizes
 
     def _check_parameters(self) -> None:
@@ -147,14 +156,9 @@ class PublishedOMVCDR(MultiViewClusterer):
         check_parameter("max_iter", self.max_iter, self.max_iter >= 1, "an integer >= 1")
         check_parameter("tol", self.tol, self.tol >= 0, "a number >= 0")
 
-    def _fit(self, data: MultiViewData) -> None:
-        if data.present is not None:
-            msg = (
-                "PublishedOMVCDR expects every sample in every view; "
-                f"{(~data.present).sum()} row(s) of the views are missing. Use OMVCDR, which takes "
-                "incomplete views, or drop those samples."
-            )
-            raise ViewError(msg)
+    def _cluster(self, data: MultiViewData, budget: Budget) -> None:
+        width = self.n_clusters * self.n_spaces * (self.n_spaces + 1) // 2
+        budget.need(data.n_samples * (8 * 3 * width + 16), "the embeddings")
         views = [X.astype(np.float64, copy=False) for X in data.views]
         dims = [p * self.n_clusters for p in range(1, self.n_spaces + 1)]
         factor = 1.0 if self.variant == "paper" else self.n_spaces**-2.0  # of the reconstruction
@@ -162,7 +166,7 @@ class PublishedOMVCDR(MultiViewClusterer):
         if self.variant == "released":
             rule = replace(rule, weight_power=0.5, n_sweeps=_MAX_SWEEPS)
         states = _states(views, _start_labels(views, self.n_clusters), rule, dims)
-        state, history = _settle(states, self.max_iter, self.tol)
+        state, history = _settle(states, self.max_iter, self.tol, budget)
         self.labels_ = state.labels
         self.space_weights_ = state.alpha
         self.bases_ = [
@@ -294,11 +298,14 @@ def _states(
         yield _State(bases, Z, labels, alpha, objective, noise=_NOISE * m * sqnorm)
 
 
-def _settle(states: Iterator[_State], max_iter: int, tol: float) -> tuple[_State, list[float]]:
+def _settle(
+    states: Iterator[_State], max_iter: int, tol: float, budget: Budget
+) -> tuple[_State, list[float]]:
     """Take states until J settles, or rises; also J after each of those kept."""
     state = next(states)
     history = [state.objective]
     for following in islice(states, max_iter - 1):
+        budget.tick(f"{len(history)} iterations done")
         change = following.objective - state.objective
         is_judged = len(history) > 1  # from the third iteration on
         if is_judged and change > following.noise:

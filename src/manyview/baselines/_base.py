@@ -1,0 +1,74 @@
+"""What the methods to compare with share: complete views, and limits of time and memory."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from manyview.base import MultiViewClusterer, check_parameter, is_number
+from manyview.errors import DeclinedError, ViewError
+from manyview.views import MultiViewData
+
+__all__ = ["Baseline", "Budget"]
+
+
+class Baseline(MultiViewClusterer):
+    """Base of the baselines. Subclasses implement `_cluster(data, budget)`.
+
+    They store, beside their own parameters, `time_limit` (seconds) and `memory_limit` (bytes); None
+    sets no limit. A method that would exceed a limit declines with a sentence that names it.
+    """
+
+    time_limit: float | None
+    memory_limit: float | None
+
+    def _fit(self, data: MultiViewData) -> None:
+        name = type(self).__name__
+        if data.present is not None:
+            msg = (
+                f"{name} expects every sample in every view; {(~data.present).sum()} row(s) of the "
+                "views are missing. Use OMVCDR, which takes incomplete views, or drop those "
+                "samples."
+            )
+            raise ViewError(msg)
+        self._cluster(data, Budget(name, self.time_limit, self.memory_limit))
+
+    def _cluster(self, data: MultiViewData, budget: Budget) -> None:
+        """Set `labels_` and what else the method learns; ask the budget before and during work."""
+        raise NotImplementedError
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for name in ("time_limit", "memory_limit"):
+            limit = getattr(self, name)
+            is_valid = limit is None or (is_number(limit) and limit > 0)
+            check_parameter(name, limit, is_valid, "None or a number > 0")
+
+
+@dataclass
+class Budget:
+    """Limits of one fit."""
+
+    method: str
+    time_limit: float | None
+    memory_limit: float | None
+    started: float = field(default_factory=time.monotonic)
+
+    def need(self, n_bytes: float, what: str) -> None:
+        """Decline where an array, named by `what`, would not fit into the memory limit."""
+        if self.memory_limit is not None and n_bytes > self.memory_limit:
+            msg = (
+                f"{self.method} needs {n_bytes / 1e9:.3g} GB for {what}; "
+                f"memory_limit allows {self.memory_limit / 1e9:.3g} GB."
+            )
+            raise DeclinedError(msg)
+
+    def tick(self, done: str = "") -> None:
+        """Decline where the time limit is over; called between iterations."""
+        spent = time.monotonic() - self.started
+        if self.time_limit is not None and spent > self.time_limit:
+            msg = (
+                f"{self.method} had not finished within time_limit={self.time_limit:g} s"
+                f"{' (' + done + ')' if done else ''}."
+            )
+            raise DeclinedError(msg)
