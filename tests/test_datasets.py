@@ -645,3 +645,15 @@ def test_the_real_sets_have_their_published_sizes(name):
     assert loaded.data.present is None
     assert {view.dtype for view in loaded.data.views} == {np.dtype(np.float32)}
     assert np.array_equal(np.unique(loaded.target), np.arange(n_classes))
+
+
+def test_the_listing_names_what_is_here_and_survives_a_broken_file(tmp_path, monkeypatch):
+    from manyview.datasets.listing import list_sets
+
+    monkeypatch.setenv("MANYVIEW_DATA", str(tmp_path))
+    assert list_sets().empty
+    np.savez(tmp_path / "mine.npz", view_0=np.eye(4), view_1=np.ones((4, 2)), y=[0, 0, 1, 1])
+    (tmp_path / "broken.npz").write_bytes(b"not a zip")
+    sets = list_sets().set_index("name")
+    assert sets.loc["mine", ["samples", "features", "classes"]].tolist() == [4, "4, 2", 2]
+    assert sets.loc["broken", "source"].startswith("unreadable: ")

@@ -113,8 +113,20 @@ LAYERS = {
     "solver": {"blocks", "views", "readings", "kernels", "engines", "errors", "threads"},
     "base": {"views", "errors"},
     "estimator": {"base", "blocks", "views", "readings", "engines", "solver", "errors", "threads"},
-    "baselines": {"base", "blocks", "views", "errors", "threads"},
+    "baselines": {"base", "blocks", "readings", "kernels", "views", "errors", "threads"},
     "datasets": {"views", "errors"},
+    "plots": {"benchmark", "errors"},
+    "benchmark": {
+        "estimator",
+        "baselines",
+        "datasets",
+        "metrics",
+        "durable",
+        "views",
+        "threads",
+        "errors",
+        "plots",
+    },
     "report": {"blocks", "estimator", "metrics", "durable", "views", "errors", "datasets"},
     "demo": {
         "estimator",
@@ -127,7 +139,8 @@ LAYERS = {
         "solver",
         "errors",
     },
-    "cli": {"demo", "errors"},
+    "paper": {"errors"},
+    "cli": {"demo", "benchmark", "datasets", "paper", "errors"},
 }
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from manyview import __version__
 
-__all__ = ["app", "demo", "main", "options"]
+__all__ = ["app", "benchmark", "cite", "datasets", "demo", "main", "options"]
 
 # What the library raises when the request, not the program, is at fault.
 USER_ERRORS = (ValueError, OSError, ImportError, MemoryError)
@@ -73,6 +73,60 @@ def demo(
     from manyview.demo import run_demo
 
     run_demo(out, seed, Console(quiet=quiet))
+
+
+@app.command()
+def benchmark(
+    sets: Annotated[list[str] | None, typer.Argument(help="Names of sets; none: all.")] = None,
+    method: Annotated[
+        list[str] | None, typer.Option(help="A method, or module:Class; may be repeated.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("benchmark"),
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds of each method.")] = 5,
+    protocol: Annotated[
+        str, typer.Option(help="label-free: defaults; oracle: best of the published grid.")
+    ] = "label-free",
+    rows: Annotated[str, typer.Option(help="Order of the rows: shuffled or file.")] = "shuffled",
+    missing_rate: Annotated[
+        list[float] | None, typer.Option(help="Share of view rows to hide; may be repeated.")
+    ] = None,
+    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds of a run.")] = 120.0,
+    memory_limit: Annotated[float | None, typer.Option(help="Gigabytes of a run.")] = None,
+    max_samples: Annotated[int, typer.Option(help="Largest set, where none is named.")] = 12_000,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
+) -> None:
+    """Run methods on data sets; go on where an earlier run was stopped."""
+    from manyview.benchmark.session import Request, benchmark_session
+
+    request = Request(
+        sets=sets or (),
+        methods=method or (),
+        n_seeds=seeds,
+        protocol=protocol,
+        rows=rows,
+        missing_rates=missing_rate or (0.0,),
+        time_limit=time_limit,
+        memory_limit=None if memory_limit is None else memory_limit * 1e9,
+        max_samples=max_samples,
+        n_jobs=jobs,
+    )
+    benchmark_session(request, out, Console())
+
+
+@app.command()
+def cite(method: Annotated[str, typer.Argument(help="A method, such as omvcdr or lmvsc.")]) -> None:
+    """Show how to cite a method, as BibTeX."""
+    from manyview.paper import cite as bibtex
+
+    typer.echo(bibtex(method))
+
+
+@app.command()
+def datasets() -> None:
+    """List the benchmark sets that are here, with their sizes and sources."""
+    from manyview.datasets.listing import show_sets
+
+    show_sets(Console())
 
 
 if __name__ == "__main__":

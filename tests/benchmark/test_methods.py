@@ -1,0 +1,32 @@
+"""Methods by name."""
+
+import pytest
+
+from manyview import OMVCDR
+from manyview.baselines import BASELINES
+from manyview.benchmark import find_method, known_methods
+from manyview.errors import ViewError
+
+
+def test_ours_are_known_by_name():
+    assert find_method("omvcdr").load() is OMVCDR
+    assert set(BASELINES) < set(known_methods())
+
+
+def test_parameters_reach_a_method_that_takes_them(stranger):
+    assert find_method("omvcdr").make(n_clusters=4, time_limit=3).n_clusters == 4
+    assert find_method("stranger:Plain").make(n_clusters=4, time_limit=3).n_clusters == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("kmeanz", "There is no method 'kmeanz'; expected one of"),
+        ("nowhere:Thing", "could not be imported"),
+        ("stranger:Thing", "could not be imported"),
+        ("stranger:NoClusterer", "has no fit_predict"),
+    ],
+)
+def test_unknown_methods_are_refused(stranger, name, sentence):
+    with pytest.raises(ViewError, match=sentence):
+        find_method(name)
