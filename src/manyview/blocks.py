@@ -35,7 +35,11 @@ CHUNK_ROWS = 1024  # a constant of the data, not of the engine: the sweep's orde
 
 @dataclass(frozen=True)
 class ViewRows:
-    """The rows of one reading of one view inside a block: x' = f · (map(x) ∘ scale − offset)."""
+    """The rows of one reading of one view inside a block: x' = f · (map(x) ∘ scale − offset).
+
+    Where a dense view lies far from the origin, products are taken of x' − baseline instead, so
+    that no digits are lost; `project` then leaves the baseline out, `accumulate` puts it back.
+    """
 
     values: NDArray[Any] | sparse.csr_array[Any]  # (rows, d_v), as the user gave them
     takes_root: bool = False
@@ -43,6 +47,7 @@ class ViewRows:
     offset: FloatArray | None = None  # (d_v,)
     factor: FloatArray | None = None  # (rows,), zero where the sample lacks the view
     absent: IntArray | None = None  # rows that hold no values
+    baseline: FloatArray | None = None  # (d_v,): taken off each x' before it is multiplied
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,7 @@ class ColumnMoments:
     mean: FloatArray  # (d_v,)
     scatter: FloatArray  # (d_v,): sum of squared distances to the mean
     smallest: float
+    resolution: float  # relative rounding of the values
 
     def __add__(self, other: ColumnMoments) -> ColumnMoments:
         """Moments of the union of two sets of rows."""
@@ -96,6 +102,7 @@ class ColumnMoments:
             mean=self.mean + share * delta,
             scatter=self.scatter + other.scatter + self.weight * share * delta**2,
             smallest=min(self.smallest, other.smallest),
+            resolution=self.resolution,
         )
 
     @property

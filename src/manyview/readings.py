@@ -65,7 +65,7 @@ def _fit_reading(scaling: str, v: int, columns: ColumnMoments) -> Reading:
     if scaling in ("z", "z-l2"):
         deviation = columns.deviation
         # a constant column carries nothing: its rounding noise must not become unit variance
-        varies = deviation > 1e-7 * np.abs(columns.mean)
+        varies = deviation > 8 * columns.resolution * np.abs(columns.mean)
         scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
         return Reading(
             v, scaling, scale=scale, offset=columns.mean * scale, has_unit_rows=has_unit_rows

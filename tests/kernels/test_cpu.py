@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from definitions import objective_of, read
+from definitions import objective_of, profile_objective, read, split_bases
 from manyview.blocks import ViewRows
 from manyview.kernels import _sweep, cpu
 from manyview.readings import Reading
 from manyview.solver.updates import objective
+from manyview.views import MultiViewData
 from solver.test_updates import SCALES, posed
 from strategies import problems
 
@@ -63,6 +64,11 @@ def test_products_with_a_reading_equal_those_with_the_materialized_rows(rng, kin
     np.testing.assert_allclose(sums, expected, atol=10 * tolerance)
     squares = cpu.row_squares(view) * (1 if view.factor is None else view.factor**2)
     np.testing.assert_allclose(squares, (X**2).sum(axis=1), atol=10 * tolerance)
+    relative = replace(view, baseline=rng.random(7))
+    expected = (X - relative.baseline) @ H
+    np.testing.assert_allclose(cpu.project([relative], [H]), expected, atol=tolerance)
+    (again,) = cpu.accumulate([relative], Z.astype(dtype)).arrays
+    np.testing.assert_allclose(again, C, atol=20 * tolerance)
 
 
 @pytest.mark.parametrize("kind", ["dense", "csr"])
@@ -172,3 +178,33 @@ def test_read_only_arrays_are_enough_for_everything_but_the_sweep(rng):
     cpu.project([view], [H])
     cpu.accumulate([view], Z)
     cpu.columns(replace(view, scale=None, offset=None), np.ones(30))
+
+
+@pytest.mark.parametrize("offset", [0.0, 2.0**10, 2.0**20])
+@pytest.mark.parametrize("scale", [None, "z"])
+def test_add_and_rem_do_not_see_an_offset(rng, offset, scale):
+    """Moves cost the same wherever the data lie; the definition is taken at the origin.
+
+    Values and offsets are multiples of 2^-20 or of 1, so that adding them is exact.
+    """
+    views = [np.round(rng.standard_normal((30, d)) * 2**20) / 2**20 for d in (6, 40)]
+    far = MultiViewData.of([X + offset * rng.integers(-3, 4, X.shape[1]) for X in views])
+    labels = np.arange(30) % 3
+    engine, model, moments = posed(far, 3, labels=labels, scale=scale)
+    if scale == "z":
+        views = [(X - X.mean(axis=0)) / X.std(axis=0) for X in views]
+    clusters = cpu._clusters(moments, model.problem.levels, model.pull)
+    costs, b = _sweep.prepare_all(clusters, 1.0), engine.gather("projection")
+    before = profile_objective(views, split_bases(model), labels, model.pull)
+    for i in range(30):
+        c, target = labels[i], (labels[i] + 1) % 3
+        moved = labels.copy()
+        moved[i] = target
+        change = profile_objective(views, split_bases(model), moved, model.pull) - before
+        spaces = zip(clusters.starts, clusters.ends, strict=True)
+        add = costs.grow[target] + sum(
+            costs.slope[0, target, p] * np.sum((b[i] - costs.center[target])[start:end] ** 2)
+            for p, (start, end) in enumerate(spaces)
+        )
+        rem = _sweep.removal(clusters, b, i, c, 0, 1.0, *np.zeros((2, 1, b.shape[1])))
+        assert abs(add - rem - change) <= 1e-10 * max(add, rem)

@@ -44,8 +44,9 @@ def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
     X = _mapped(view)
     w = weights if view.factor is None else weights * (view.factor > 0)  # (rows,)
     total = float(w.sum())
+    resolution = float(np.finfo(X.dtype).eps)
     if total == 0:
-        return ColumnMoments(0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1]), np.inf)
+        return ColumnMoments(0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1]), np.inf, resolution)
     mean = np.asarray(X.T @ w.astype(X.dtype), dtype=np.float64) / total  # (d_v,)
     if isinstance(X, sparse.csr_array):
         spread = _stored(X, (X.data - mean[X.indices]) ** 2)
@@ -60,7 +61,7 @@ def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
             np.asarray(w.astype(X.dtype) @ centered**2, dtype=np.float64) - total * residual**2
         )
         smallest = float(X[w > 0].min())
-    return ColumnMoments(total, mean, np.maximum(scatter, 0), smallest)
+    return ColumnMoments(total, mean, np.maximum(scatter, 0), smallest, resolution)
 
 
 def row_squares(view: ViewRows) -> FloatArray:
@@ -202,8 +203,25 @@ def _mapped(view: ViewRows) -> Any:
     return X.sqrt() if isinstance(X, sparse.csr_array) else np.sqrt(X)
 
 
+def _relative(view: ViewRows) -> NDArray[Any]:
+    """x' − baseline, row by row: the subtraction that must come before the product."""
+    X = _mapped(view)
+    if isinstance(X, sparse.csr_array):  # far from the origin: there are no zeros to save
+        X = X.toarray()
+    rows = np.array(X) if view.scale is None else X * view.scale.astype(X.dtype)
+    if view.offset is not None:
+        rows -= view.offset.astype(X.dtype)
+    if view.factor is not None:
+        rows *= view.factor[:, None].astype(X.dtype)
+    rows -= np.asarray(view.baseline, dtype=X.dtype)
+    return np.asarray(rows)
+
+
 def _times_basis(view: ViewRows, H: FloatArray) -> NDArray[Any]:
-    """X' H = f · (map(X) (scale ∘ H) − offset · H)."""
+    """X' H = f · (map(X) (scale ∘ H) − offset · H); with a baseline, (X' − baseline) H."""
+    if view.baseline is not None:
+        rows = _relative(view)
+        return np.asarray(rows @ H.astype(rows.dtype))
     X = _mapped(view)
     scaled = H if view.scale is None else view.scale[:, None] * H  # (d_v, D)
     product = X @ scaled.astype(X.dtype)  # (rows, D)
@@ -216,6 +234,9 @@ def _times_basis(view: ViewRows, H: FloatArray) -> NDArray[Any]:
 
 def _transposed_times(view: ViewRows, Z: NDArray[Any]) -> FloatArray:
     """X'ᵀ Z = scale ∘ (map(X)ᵀ (f ∘ Z)) − offset ⊗ Σ f z."""
+    if view.baseline is not None:
+        relative = np.asarray(_relative(view).T @ Z, dtype=np.float64)
+        return relative + np.outer(view.baseline, Z.sum(axis=0, dtype=np.float64))
     X = _mapped(view)
     weighted = Z if view.factor is None else Z * view.factor[:, None].astype(Z.dtype)  # (rows, D)
     product = np.asarray(X.T @ weighted.astype(X.dtype, copy=False), dtype=np.float64)  # (d_v, D)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from manyview.blocks import ClusterMoments
 from manyview.engines import Engine
-from manyview.solver.problem import measure, read_as, scaled_lambda
+from manyview.solver.problem import measure, read_as, scaled_lambda, set_baselines
 from manyview.solver.state import Model
 from manyview.solver.updates import embed, objective, predict, recount, shrinkage
 from manyview.views import MultiViewData
@@ -26,7 +26,10 @@ class Fitted:
         engine.load(data, None)
         levels = read_as(engine, problem.readings, problem.levels)
         moments = self.moments.regroup(problem.levels.tolist(), levels.tolist())
-        fitted = Fitted(replace(self.model, problem=replace(problem, levels=levels)), moments)
+        is_far = problem.is_far if data.present is None else (False,) * problem.n_readings
+        engine.map_reduce(set_baselines, problem.means, is_far)
+        problem = replace(problem, levels=levels, is_far=is_far)
+        fitted = Fitted(replace(self.model, problem=problem), moments)
         engine.map_reduce(predict, fitted.model, moments)
         return fitted
 

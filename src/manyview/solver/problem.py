@@ -23,10 +23,12 @@ __all__ = [
     "pose",
     "read_as",
     "scaled_lambda",
+    "set_baselines",
     "set_row_factors",
 ]
 
 TINY = float(np.finfo(np.float64).tiny)
+FAR = 1e4  # squared length of the mean, over the mean squared distance from it
 
 
 @dataclass(frozen=True)
@@ -57,14 +59,23 @@ def pose(engine: Engine, settings: Settings, view_names: Sequence[str]) -> Probl
         exponent=settings.weight_exponent,
         weight=float(weight),
     )
+    means = tuple(total / max(n, TINY) for total, n in zip(sums, present, strict=True))
+    is_complete = bool(levels.min() == len(readings))
+    mean_squares = energies / np.maximum(present, TINY)
+    is_far = tuple(
+        is_complete and _is_far(reading, mean, float(square))
+        for reading, mean, square in zip(readings, means, mean_squares, strict=True)
+    )
+    engine.map_reduce(set_baselines, means, is_far)
     return Problem(
         n_clusters=settings.n_clusters,
         dims=dims,
         lam=lam,
         exponent=settings.weight_exponent,
         readings=readings,
-        means=tuple(total / max(n, TINY) for total, n in zip(sums, present, strict=True)),
+        means=means,
         energies=energies,
+        is_far=is_far,
         weight=float(weight),
         levels=levels,
         n_samples=engine.n_samples,
@@ -103,6 +114,18 @@ def _latent_dims(settings: Settings, widths: Sequence[int], n_samples: int) -> t
     most = sum(min(d, n_samples) for d in widths)
     step = min(settings.n_clusters, 100)
     return tuple(sorted({min(p * step, most) for p in range(1, settings.n_spaces + 1)}))
+
+
+def _is_far(reading: Reading, mean: FloatArray, mean_square: float) -> bool:
+    """Whether a product with the rows as they are would lose the digits that matter.
+
+    That is so where the mean, or what a z-score takes off, is long beside the spread about it. With
+    missing views b has no common origin to begin with, and nothing would be gained.
+    """
+    if reading.offset is not None and reading.scale is not None:
+        return bool(reading.offset @ reading.offset > FAR * np.count_nonzero(reading.scale))
+    length = float(mean @ mean)
+    return length > FAR * max(mean_square - length, 0.0)
 
 
 def _warn_of_empty_views(
@@ -146,6 +169,17 @@ def set_row_factors(
             )
         views.append(view)
     return replace(block, views=tuple(views)), Sums(())
+
+
+def set_baselines(
+    block: Block, kernels: Kernels, means: Sequence[FloatArray], is_far: Sequence[bool]
+) -> tuple[Block, Sums]:
+    """Take the mean off the rows of readings that lie far from the origin."""
+    views = tuple(
+        replace(view, baseline=mean if far else None)
+        for view, mean, far in zip(block.views, means, is_far, strict=True)
+    )
+    return replace(block, views=views), Sums(())
 
 
 def measure(block: Block, kernels: Kernels) -> tuple[Block, Sums]:

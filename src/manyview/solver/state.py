@@ -29,6 +29,7 @@ class Problem:
     readings: tuple[Reading, ...]
     means: tuple[FloatArray, ...]  # v: (d_v,), mean row of each reading
     energies: FloatArray  # (V,): Σ ω ‖x‖² of each reading
+    is_far: tuple[bool, ...]  # v: whether the mean is taken off before the products
     weight: float  # Σ ω
     levels: FloatArray  # (G,): distinct numbers of readings present
     n_samples: int
@@ -72,6 +73,17 @@ class Model:
     def pull(self) -> FloatArray:
         """g_p = λ α_p^γ: (m,)."""
         return self.problem.lam * self.alpha**self.problem.exponent
+
+    @property
+    def near_shift(self) -> FloatArray:
+        """The part of `shift` that the products have not taken off already: (D,)."""
+        parts = [
+            np.zeros(H.shape[1]) if is_far else mean @ H
+            for mean, H, is_far in zip(
+                self.problem.means, self.bases, self.problem.is_far, strict=True
+            )
+        ]
+        return np.asarray(np.sum(parts, axis=0)) / self.problem.n_readings
 
     @property
     def shift(self) -> FloatArray:

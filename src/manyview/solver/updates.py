@@ -93,7 +93,7 @@ def embed(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, Sum
 def _project(block: Block, kernels: Kernels, model: Model) -> Any:
     b = kernels.project(block.views, model.bases)  # (rows, D)
     b /= kernels.asarray(model.problem.levels[block.group][:, None], like=b)
-    b -= kernels.asarray(model.shift, like=b)
+    b -= kernels.asarray(model.near_shift, like=b)
     return b
 
 
