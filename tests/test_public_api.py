@@ -140,7 +140,21 @@ LAYERS = {
         "errors",
     },
     "paper": {"errors"},
-    "cli": {"demo", "benchmark", "datasets", "paper", "errors"},
+    "reproduce": {
+        "baselines",
+        "benchmark",
+        "blocks",
+        "datasets",
+        "durable",
+        "errors",
+        "estimator",
+        "metrics",
+        "paper",
+        "report",
+        "threads",
+        "views",
+    },
+    "cli": {"demo", "benchmark", "datasets", "paper", "reproduce", "errors"},
 }
 
 

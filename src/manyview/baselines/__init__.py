@@ -1,8 +1,46 @@
-"""Methods to compare with, on the same interface; `BASELINES` maps their names to the classes."""
+"""Methods to compare with, on one interface. `BASELINES` maps names to classes."""
 
 from manyview.base import MultiViewClusterer
+from manyview.baselines.awmvc import AWMVC
+from manyview.baselines.best_single_view import BestSingleView
+from manyview.baselines.concat_kmeans import ConcatKMeans
+from manyview.baselines.fmr import FMR
+from manyview.baselines.fpmvs import FPMVS
+from manyview.baselines.ksums import KSums
+from manyview.baselines.lmvsc import LMVSC
+from manyview.baselines.matrix_factorization import MatrixFactorizationClustering
+from manyview.baselines.opmc import OPMC
 from manyview.baselines.published_omvcdr import PublishedOMVCDR
+from manyview.baselines.sfmc import SFMC
+from manyview.baselines.smvsc import SMVSC
 
-__all__ = ["BASELINES", "PublishedOMVCDR"]
+__all__ = [
+    "AWMVC",
+    "BASELINES",
+    "FMR",
+    "FPMVS",
+    "LMVSC",
+    "OPMC",
+    "SFMC",
+    "SMVSC",
+    "BestSingleView",
+    "ConcatKMeans",
+    "KSums",
+    "MatrixFactorizationClustering",
+    "PublishedOMVCDR",
+]
 
-BASELINES: dict[str, type[MultiViewClusterer]] = {"published_omvcdr": PublishedOMVCDR}
+BASELINES: dict[str, type[MultiViewClusterer]] = {
+    "published_omvcdr": PublishedOMVCDR,
+    "fmr": FMR,
+    "sfmc": SFMC,
+    "smvsc": SMVSC,
+    "opmc": OPMC,
+    "fpmvs": FPMVS,
+    "lmvsc": LMVSC,
+    "awmvc": AWMVC,
+    "ksums": KSums,
+    "matrix_factorization": MatrixFactorizationClustering,
+    "concat_kmeans": ConcatKMeans,
+    "best_single_view": BestSingleView,
+}

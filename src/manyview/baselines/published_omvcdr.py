@@ -83,6 +83,8 @@ class PublishedOMVCDR(Baseline):
         Number of latent spaces, m; they have k, 2k, ..., mk dimensions.
     variant : {"released", "paper"}, default="released"
         The program that gave the numbers of the paper, or Algorithm 1 as printed.
+    learn_weights : bool, default=True
+        False keeps the weights of the spaces equal, as the paper's ablation does.
     max_iter : int, default=101
         Most iterations; the default is the program's.
     tol : float, default=1e-5
@@ -131,6 +133,7 @@ class PublishedOMVCDR(Baseline):
         lam: float = 8.0,
         n_spaces: int = 3,
         variant: Literal["released", "paper"] = "released",
+        learn_weights: bool = True,
         max_iter: int = 101,
         tol: float = 1e-5,
         time_limit: float | None = None,
@@ -141,6 +144,7 @@ class PublishedOMVCDR(Baseline):
         self.lam = lam
         self.n_spaces = n_spaces
         self.variant = variant
+        self.learn_weights = learn_weights
         self.max_iter = max_iter
         self.tol = tol
         self.time_limit = time_limit
@@ -165,6 +169,8 @@ class PublishedOMVCDR(Baseline):
         rule = _Rule(self.lam / factor, weight_power=1.0, n_sweeps=1)
         if self.variant == "released":
             rule = replace(rule, weight_power=0.5, n_sweeps=_MAX_SWEEPS)
+        if not self.learn_weights:
+            rule = replace(rule, weight_power=0.0)
         states = _states(views, _start_labels(views, self.n_clusters), rule, dims)
         state, history = _settle(states, self.max_iter, self.tol, budget)
         self.labels_ = state.labels

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 import manyview
 from manyview.benchmark import memory
+from manyview.benchmark.grids import resolved
 from manyview.benchmark.methods import Method
 from manyview.datasets import load_benchmark
 from manyview.errors import DeclinedError, ViewError
@@ -101,7 +102,7 @@ def _measure(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[
     views = _hide(data[order], run.missing_rate, rng)
     wanted = {"n_clusters": n_clusters, "random_state": run.seed}
     limits = {"time_limit": run.time_limit, "memory_limit": run.memory_limit}
-    model = run.method.make(**wanted, **limits, **run.parameters)
+    model = run.method.make(**wanted, **limits, **resolved(run.parameters, n_clusters))
     given: Any = views if run.method.target.startswith("manyview.") else list(views.views)
     _warm_up(run, views)
     before = memory.start_peak()

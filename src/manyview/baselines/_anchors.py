@@ -1,0 +1,133 @@
+"""Pieces of the methods by anchors: scaled rows in blocks, polar factors, embeddings, k-means."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from sklearn.cluster import KMeans
+
+from manyview.baselines._base import Budget
+from manyview.blocks import FloatArray
+from manyview.views import View
+
+__all__ = [
+    "Scale",
+    "ScaledView",
+    "best_kmeans",
+    "block_bytes",
+    "polar_factor",
+    "row_blocks",
+    "scale_view",
+    "spectral_embedding",
+    "unit_rows",
+]
+
+Scale = Literal["z"] | None
+
+_BLOCK_ENTRIES = 1 << 21  # 16 MB in float64: a block of all views stays near the cache
+_MAX_LLOYD = 100  # as in the published programs
+_RANK_TOL = 1e-10  # of the largest eigenvalue; the published programs drop what lies below
+
+
+@dataclass(frozen=True)
+class ScaledView:
+    """A view, and what takes its rows to those the method reads: (x − mean) · factor."""
+
+    values: View  # (n, d_v)
+    mean: FloatArray | None = None  # (d_v,)
+    factor: FloatArray | None = None  # (d_v,), zero for constant features
+
+    @property
+    def n_features(self) -> int:
+        """Width, d_v."""
+        return int(self.values.shape[1])
+
+    def rows(self, part: slice) -> FloatArray:
+        """Some rows, dense and scaled, in float64: a view is never copied as a whole."""
+        block = self.values[part]
+        dense = block.toarray() if sparse.issparse(block) else np.asarray(block)
+        dense = dense.astype(np.float64)
+        if self.mean is not None and self.factor is not None:
+            dense -= self.mean
+            dense *= self.factor
+        return cast("FloatArray", dense)
+
+    def whole(self) -> View:
+        """All rows in the precision of the view; the view itself where nothing is scaled."""
+        if self.mean is None:
+            return self.values
+        scaled = np.empty(self.values.shape, dtype=self.values.dtype)
+        for part in row_blocks(len(scaled), self.n_features):
+            scaled[part] = self.rows(part)
+        return scaled
+
+
+def scale_view(X: View, scale: Scale) -> ScaledView:
+    """A view as it is, or with features of mean 0 and deviation 1 (n − 1); constant ones are 0."""
+    view = ScaledView(X)
+    if scale is None:
+        return view
+    n, d_v = X.shape
+    mean, scatter = np.zeros(d_v), np.zeros(d_v)
+    for part in row_blocks(n, d_v):
+        mean += view.rows(part).sum(axis=0) / n
+    for part in row_blocks(n, d_v):
+        scatter += ((view.rows(part) - mean) ** 2).sum(axis=0)
+    deviation = np.sqrt(scatter / max(n - 1, 1))
+    is_constant = deviation <= 1e-7 * np.abs(mean)  # what float32 rounding leaves
+    factor = np.divide(1, deviation, out=np.zeros(d_v), where=~is_constant)
+    return ScaledView(X, mean, factor)
+
+
+def row_blocks(n_samples: int, width: int) -> Iterator[slice]:
+    """Cut the samples into blocks of rows of bounded size."""
+    step = max(_BLOCK_ENTRIES // max(width, 1), 64)
+    for start in range(0, n_samples, step):
+        yield slice(start, min(start + step, n_samples))
+
+
+def block_bytes(n_samples: int, width: int) -> int:
+    """Bytes of such a block, and of one work array of its size."""
+    return 16 * width * min(n_samples, max(_BLOCK_ENTRIES // max(width, 1), 64))
+
+
+def polar_factor(B: FloatArray) -> FloatArray:
+    """U Wᵀ, where U Σ Wᵀ = B: of orthonormal columns (rows where wide), the nearest to B."""
+    U, _, Wt = linalg.svd(B, full_matrices=False)
+    return U @ Wt
+
+
+def spectral_embedding(graph: FloatArray, n_components: int) -> FloatArray:
+    """First left singular vectors of the (n, m) graph S, through the m eigenvectors of SᵀS."""
+    values, vectors = linalg.eigh(graph.T @ graph)
+    values, vectors = values[::-1][:n_components], vectors[:, ::-1][:, :n_components]
+    is_kept = values > _RANK_TOL * values[0]
+    return cast("FloatArray", graph @ (vectors[:, is_kept] / np.sqrt(values[is_kept])))
+
+
+def unit_rows(U: FloatArray) -> FloatArray:
+    """Rows divided by their norms; zero rows stay."""
+    norms = np.linalg.norm(U, axis=1, keepdims=True)
+    return U / np.where(norms > 0, norms, 1)
+
+
+def best_kmeans(
+    X: NDArray[Any] | View,
+    n_clusters: int,
+    n_init: int,
+    rng: np.random.Generator,
+    budget: Budget,
+    *,
+    init: Literal["k-means++", "random"] = "k-means++",
+) -> KMeans:
+    """The k-means of lowest inertia of `n_init` runs, the budget asked between them."""
+    runs = []
+    for run in range(n_init):
+        budget.tick(f"{run} of {n_init} k-means runs done")
+        seed = int(rng.integers(2**31))
+        model = KMeans(n_clusters, init=init, n_init=1, max_iter=_MAX_LLOYD, random_state=seed)
+        runs.append(model.fit(X))
+    return min(runs, key=lambda model: model.inertia_)

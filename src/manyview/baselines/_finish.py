@@ -1,0 +1,68 @@
+"""Small steps that several baselines share: polar factors, sums over clusters, the last k-means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from sklearn.cluster import KMeans
+from sklearn.utils import check_random_state
+
+from manyview.baselines._base import Budget
+from manyview.blocks import FloatArray, IntArray
+from manyview.threads import limit_threads, useful_threads
+
+__all__ = ["best_kmeans", "cluster_sums", "generator", "inverse_weights", "polar"]
+
+_CHUNK_ROWS = 8192  # few enough for float32 sums, many enough for BLAS
+
+
+def generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
+    """One generator for a fit."""
+    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
+
+
+def polar(B: NDArray[Any]) -> NDArray[Any]:
+    """U Wᵀ of B = U Σ Wᵀ: of all orthonormal Q the one of largest tr(QᵀB).
+
+    The factors come through the small side, and are orthonormal whatever the rank of B.
+    """
+    if B.shape[0] < B.shape[1]:
+        return polar(B.T).T
+    Q, R = linalg.qr(B, mode="economic")
+    U, _, Wt = linalg.svd(R)
+    factor: NDArray[Any] = Q @ (U @ Wt)
+    return factor
+
+
+def inverse_weights(loss: FloatArray) -> FloatArray:
+    """α_v = l_v⁻¹ / Σ_u l_u⁻¹, the minimum of Σ α_v² l_v on the simplex; zeros share it all."""
+    inverse = 1 / np.maximum(loss, 1e-12 * loss.max() + np.finfo(float).tiny)
+    return np.asarray(inverse / inverse.sum())
+
+
+def cluster_sums(X: NDArray[Any], labels: IntArray, k: int) -> FloatArray:
+    """Yᵀ X, added up in float64 over products of one-hot chunks, which BLAS does fastest."""
+    total = np.zeros((k, X.shape[1]))
+    one_hot = np.eye(k, dtype=X.dtype)
+    for start in range(0, len(X), _CHUNK_ROWS):
+        rows = slice(start, start + _CHUNK_ROWS)
+        total += one_hot[labels[rows]].T @ X[rows]
+    return total
+
+
+def best_kmeans(
+    rows: NDArray[Any], k: int, n_init: int, rng: np.random.Generator, budget: Budget
+) -> KMeans:
+    """scikit-learn's k-means of least inertia; the budget is asked between the starts."""
+    best: KMeans | None = None
+    n_threads = useful_threads(None, float(rows.size) * k)
+    for start in range(n_init):
+        budget.tick(f"{start} of {n_init} k-means runs done")
+        with limit_threads(n_threads):
+            model = KMeans(k, n_init=1, random_state=int(rng.integers(2**31))).fit(rows)
+        if best is None or model.inertia_ < best.inertia_:
+            best = model
+    return best

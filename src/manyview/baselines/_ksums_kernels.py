@@ -1,0 +1,57 @@
+"""The sequential sweep of KSums, compiled.
+
+A sample sees the clusters as the samples before it left them. Products with the cluster sums are
+taken for a block of rows at once, by BLAS; each move corrects those of the rows that follow.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from manyview.blocks import FloatArray, IntArray
+
+BLOCK_ROWS = 64  # a correction costs BLOCK_ROWS products: few while clusters still change much
+
+
+@njit(cache=True)
+def sweep(
+    X: NDArray[Any],  # IN (n, d)
+    sqnorm: FloatArray,  # IN (n,): ‖x_i‖²
+    labels: IntArray,  # IN/OUT (n,)
+    count: FloatArray,  # IN/OUT (k,)
+    total: NDArray[Any],  # IN/OUT (k, d): sums of the rows
+    energy: FloatArray,  # IN/OUT (k,): sums of ‖x‖²
+    tolerance: float,
+) -> int:
+    """y_i ← argmin_c n_c ‖x_i‖² − 2 x_iᵀt_c + q_c, i in order; how many moved."""
+    n, k = len(X), len(count)
+    n_moved = 0
+    for start in range(0, n, BLOCK_ROWS):
+        rows = X[start : start + BLOCK_ROWS]
+        cross = np.dot(rows, total.T)  # (rows, k)
+        for r in range(len(rows)):
+            i = start + r
+            old = labels[i]
+            own = count[old] * sqnorm[i] + energy[old] - 2 * cross[r, old]
+            new, least = old, own - tolerance * (count[old] * sqnorm[i] + energy[old])
+            for c in range(k):
+                cost = count[c] * sqnorm[i] + energy[c] - 2 * cross[r, c]
+                if c != old and cost < least:
+                    new, least = c, cost
+            if new == old or count[old] == 1:
+                continue  # a cluster of one stays: rounding must not empty it
+            n_moved += 1
+            labels[i] = new
+            count[old] -= 1
+            count[new] += 1
+            energy[old] -= sqnorm[i]
+            energy[new] += sqnorm[i]
+            total[old] -= rows[r]
+            total[new] += rows[r]
+            if r + 1 < len(rows):
+                change = np.dot(rows[r + 1 :], rows[r])
+                cross[r + 1 :, old] -= change
+                cross[r + 1 :, new] += change
+    return n_moved

@@ -1,0 +1,107 @@
+"""ConcatKMeans: k-means on the views side by side, what is commonly done today.
+
+S. Lloyd, "Least squares quantization in PCM", IEEE Transactions on Information Theory, 1982;
+D. Arthur and S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA, 2007.
+
+Objective, over one-hot labels Y and centers C_v::
+
+    J = Σ_v ‖X_v − Y C_v‖²
+
+Complexity: an iteration takes O(n k Σ_v d_v) time; memory is O(n Σ_v d_v), for the joined copy.
+
+Differences from scikit-learn's `KMeans` on a joined array: views are scaled first, and the limits
+of time and memory are asked between the starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from manyview.base import check_parameter, is_count
+from manyview.baselines._base import Baseline, Budget
+from manyview.baselines._finish import best_kmeans, generator
+from manyview.baselines._scaling import Scale, check_scale, joined_views
+from manyview.views import MultiViewData
+
+__all__ = ["ConcatKMeans"]
+
+
+class ConcatKMeans(Baseline):
+    """Views side by side, clustered by k-means.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters, k.
+    scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="z"
+        How views are read; see OMVCDR. z-scores are what textbooks advise.
+    n_init : int, default=10
+        Number of starts; the least inertia wins.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts.
+    time_limit : float, optional
+        Seconds; a fit that takes longer declines.
+    memory_limit : float, optional
+        Bytes beside the views; a fit that needs more declines.
+    view_sizes : sequence of int, optional
+        Widths of the views where X is one 2-D array.
+
+    Attributes
+    ----------
+    labels_ : array of int32 of shape (n_samples,)
+        Cluster of each sample.
+    cluster_centers_ : array of shape (n_clusters, n_features)
+        Centers, in the units of the scaled views.
+    inertia_ : float
+        Objective of the start that won.
+    n_iter_ : int
+        Number of its iterations.
+
+    References
+    ----------
+    D. Arthur and S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from manyview.baselines.concat_kmeans import ConcatKMeans
+    >>> views = [np.array([[0.0], [1], [8], [9]]), np.array([[5.0], [5], [2], [2]])]
+    >>> labels = ConcatKMeans(n_clusters=2, random_state=0).fit_predict(views)
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        scale: Scale = "z",
+        n_init: int = 10,
+        random_state: int | np.random.RandomState | None = None,
+        time_limit: float | None = None,
+        memory_limit: float | None = None,
+        view_sizes: Sequence[int] | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.scale = scale
+        self.n_init = n_init
+        self.random_state = random_state
+        self.time_limit = time_limit
+        self.memory_limit = memory_limit
+        self.view_sizes = view_sizes
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_scale(self.scale)
+        check_parameter("n_init", self.n_init, is_count(self.n_init), "an integer >= 1")
+
+    def _cluster(self, data: MultiViewData, budget: Budget) -> None:
+        X = joined_views(data, self.scale, None, budget)
+        rng = generator(self.random_state)
+        kmeans = best_kmeans(X, self.n_clusters, self.n_init, rng, budget)
+        self.labels_ = kmeans.labels_
+        self.cluster_centers_ = kmeans.cluster_centers_
+        self.inertia_ = float(kmeans.inertia_)
+        self.n_iter_ = int(kmeans.n_iter_)
