@@ -1,5 +1,6 @@
 """A folder of small sets, and methods of a stranger that note each call."""
 
+import sys
 import textwrap
 
 import numpy as np
@@ -78,4 +79,5 @@ def stranger(tmp_path, monkeypatch):
     monkeypatch.setenv("NOTES", str(notes))
     monkeypatch.setenv("PYTHONPATH", str(code))
     monkeypatch.syspath_prepend(str(code))
+    monkeypatch.delitem(sys.modules, "stranger", raising=False)  # that of the test before
     return notes
