@@ -8,12 +8,11 @@ from scipy.stats import ortho_group
 
 from manyview.baselines import _anchors as module
 from manyview.baselines._anchors import (
-    polar_factor,
     scale_view,
     spectral_embedding,
-    unit_rows,
 )
 from manyview.baselines._base import Budget
+from manyview.baselines._finish import best_kmeans, polar, unit_rows
 from manyview.baselines._simplex import project_rows, solve_simplex_qp
 
 
@@ -95,7 +94,7 @@ def test_quadratic_program_with_equal_anchors():
 @pytest.mark.parametrize("shape", [(9, 3), (3, 9), (4, 4)])
 def test_polar_factor_beats_random_orthogonal_matrices(shape):
     B = np.random.default_rng(0).normal(size=shape)
-    best = polar_factor(B)
+    best = polar(B)
     small = min(shape)
     gram = best.T @ best if shape[0] >= shape[1] else best @ best.T
     assert gram == pytest.approx(np.eye(small), abs=1e-12)
@@ -151,7 +150,6 @@ def test_kmeans_keeps_the_run_of_lowest_inertia():
     X = np.random.default_rng(0).normal(size=(60, 2))
     budget = Budget("Any", None, None)
     one, many = (
-        module.best_kmeans(X, 7, n_init, np.random.default_rng(1), budget).inertia_
-        for n_init in (1, 20)
+        best_kmeans(X, 7, n_init, np.random.default_rng(1), budget).inertia_ for n_init in (1, 20)
     )
     assert many < one

@@ -69,7 +69,7 @@ def test_each_update_is_a_minimum_of_its_block(m, d):
     X = [scaled(view) for view in views]
     *_, state = islice(model_of.states([scale_view(view, "z") for view in views], rule), 3)
     W, A, Z, a = state.bases, state.anchors, state.graph, state.weights
-    new_W = [model_of.polar_factor(Xv.T @ Z @ A.T) for Xv in X]
+    new_W = [model_of.polar(Xv.T @ Z @ A.T) for Xv in X]
     at_W = objective(X, new_W, A, Z, a, 1.0)
     new_Z = np.empty_like(Z)
     cross = model_of._update_Z(new_Z, [scale_view(view, "z") for view in views], new_W, A, a, rule)
@@ -119,7 +119,7 @@ def test_the_start_is_the_first_features_unless_all_of_them_are_blank():
         views,
         strict=True,
     ):
-        assert W[3:] == pytest.approx(model_of.polar_factor(scaled(X)[:3].T), abs=1e-10)
+        assert W[3:] == pytest.approx(model_of.polar(scaled(X)[:3].T), abs=1e-10)
     assert clustering_accuracy(classes, SMVSC(3, random_state=0).fit_predict(blank)) > 0.9
 
 

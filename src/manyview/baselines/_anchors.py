@@ -2,33 +2,26 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
-from sklearn.cluster import KMeans
 
-from manyview.baselines._base import Budget
 from manyview.blocks import FloatArray
 from manyview.views import View
 
 __all__ = [
     "Scale",
     "ScaledView",
-    "best_kmeans",
     "block_bytes",
-    "polar_factor",
     "row_blocks",
     "scale_view",
     "spectral_embedding",
-    "unit_rows",
 ]
 
 Scale = Literal["z"] | None
 
 _BLOCK_ENTRIES = 1 << 21  # 16 MB in float64: a block of all views stays near the cache
-_MAX_LLOYD = 100  # as in the published programs
 _RANK_TOL = 1e-10  # of the largest eigenvalue; the published programs drop what lies below
 
 
@@ -94,40 +87,9 @@ def block_bytes(n_samples: int, width: int) -> int:
     return 16 * width * min(n_samples, max(_BLOCK_ENTRIES // max(width, 1), 64))
 
 
-def polar_factor(B: FloatArray) -> FloatArray:
-    """U Wᵀ, where U Σ Wᵀ = B: of orthonormal columns (rows where wide), the nearest to B."""
-    U, _, Wt = linalg.svd(B, full_matrices=False)
-    return U @ Wt
-
-
 def spectral_embedding(graph: FloatArray, n_components: int) -> FloatArray:
     """First left singular vectors of the (n, m) graph S, through the m eigenvectors of SᵀS."""
     values, vectors = linalg.eigh(graph.T @ graph)
     values, vectors = values[::-1][:n_components], vectors[:, ::-1][:, :n_components]
     is_kept = values > _RANK_TOL * values[0]
     return cast("FloatArray", graph @ (vectors[:, is_kept] / np.sqrt(values[is_kept])))
-
-
-def unit_rows(U: FloatArray) -> FloatArray:
-    """Rows divided by their norms; zero rows stay."""
-    norms = np.linalg.norm(U, axis=1, keepdims=True)
-    return U / np.where(norms > 0, norms, 1)
-
-
-def best_kmeans(
-    X: NDArray[Any] | View,
-    n_clusters: int,
-    n_init: int,
-    rng: np.random.Generator,
-    budget: Budget,
-    *,
-    init: Literal["k-means++", "random"] = "k-means++",
-) -> KMeans:
-    """The k-means of lowest inertia of `n_init` runs, the budget asked between them."""
-    runs = []
-    for run in range(n_init):
-        budget.tick(f"{run} of {n_init} k-means runs done")
-        seed = int(rng.integers(2**31))
-        model = KMeans(n_clusters, init=init, n_init=1, max_iter=_MAX_LLOYD, random_state=seed)
-        runs.append(model.fit(X))
-    return min(runs, key=lambda model: model.inertia_)

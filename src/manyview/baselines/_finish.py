@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,10 @@ from sklearn.utils import check_random_state
 
 from manyview.baselines._base import Budget
 from manyview.blocks import FloatArray, IntArray
-from manyview.threads import limit_threads, useful_threads
 
-__all__ = ["best_kmeans", "cluster_sums", "generator", "inverse_weights", "polar"]
+__all__ = ["best_kmeans", "cluster_sums", "generator", "inverse_weights", "polar", "unit_rows"]
 
+_MAX_LLOYD = 100  # as in the published programs
 _CHUNK_ROWS = 8192  # few enough for float32 sums, many enough for BLAS
 
 
@@ -53,16 +53,27 @@ def cluster_sums(X: NDArray[Any], labels: IntArray, k: int) -> FloatArray:
     return total
 
 
+def unit_rows(U: NDArray[Any]) -> NDArray[Any]:
+    """Rows divided by their norms; zero rows stay."""
+    norms = np.sqrt(np.einsum("ij,ij->i", U, U))
+    return np.asarray(U / np.where(norms > 0, norms, 1)[:, None])
+
+
 def best_kmeans(
-    rows: NDArray[Any], k: int, n_init: int, rng: np.random.Generator, budget: Budget
+    rows: Any,
+    k: int,
+    n_init: int,
+    rng: np.random.Generator,
+    budget: Budget,
+    *,
+    init: Literal["k-means++", "random"] = "k-means++",
 ) -> KMeans:
     """scikit-learn's k-means of least inertia; the budget is asked between the starts."""
     best: KMeans | None = None
-    n_threads = useful_threads(None, float(rows.size) * k)
     for start in range(n_init):
         budget.tick(f"{start} of {n_init} k-means runs done")
-        with limit_threads(n_threads):
-            model = KMeans(k, n_init=1, random_state=int(rng.integers(2**31))).fit(rows)
+        seed = int(rng.integers(2**31))
+        model = KMeans(k, init=init, n_init=1, max_iter=_MAX_LLOYD, random_state=seed).fit(rows)
         if best is None or model.inertia_ < best.inertia_:
             best = model
     return best

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from manyview.base import check_parameter, is_count
 from manyview.baselines._base import Budget
+from manyview.baselines._finish import unit_rows
 from manyview.blocks import ViewRows
 from manyview.readings import SCALINGS, Reading, fit_readings, scalings
 from manyview.views import MultiViewData, View
@@ -22,7 +23,6 @@ __all__ = [
     "check_view",
     "joined_views",
     "scaled_views",
-    "unit_rows",
 ]
 
 Rows: TypeAlias = NDArray[np.floating[Any]]
@@ -73,13 +73,6 @@ def joined_views(data: MultiViewData, scale: Scale, view: int | None, budget: Bu
     n_entries = data.n_samples * sum(X.shape[1] for X in views)
     budget.need(2 * n_entries * data.dtype.itemsize, "the views side by side")
     return np.hstack(views)
-
-
-def unit_rows(rows: Rows) -> Rows:
-    """Rows of norm one, in place; rows of zeros stay."""
-    norm = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    rows /= np.where(norm > 0, norm, 1)[:, None]
-    return rows
 
 
 def _dense(X: View) -> Rows:

@@ -81,8 +81,10 @@ def spectral_rows(
     array of shape (n_samples, n_clusters)
     """
     n = len(Z)
+    budget.tick("the coefficients are done")
     np.abs(Z, out=Z)
     Z += Z.T  # numpy copies where operands overlap
+    budget.tick("the affinities are done")
     degree = Z.sum(axis=1)
     scale = 1 / np.sqrt(np.where(degree > 0, degree, 1.0))
     Z *= scale

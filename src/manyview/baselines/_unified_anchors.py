@@ -21,15 +21,13 @@ from manyview.base import check_parameter, is_count, is_number
 from manyview.baselines._anchors import (
     Scale,
     ScaledView,
-    best_kmeans,
     block_bytes,
-    polar_factor,
     row_blocks,
     scale_view,
     spectral_embedding,
-    unit_rows,
 )
 from manyview.baselines._base import Baseline, Budget
+from manyview.baselines._finish import best_kmeans, polar, unit_rows
 from manyview.baselines._simplex import project_rows, solve_simplex_qp
 from manyview.blocks import FloatArray
 from manyview.views import MultiViewData
@@ -123,7 +121,7 @@ def states(views: Sequence[ScaledView], rule: Rule) -> Iterator[State]:
         a = _update_a(residuals, rule.weight_power)
         objective = float(a**2 @ residuals + rule.lam * np.trace(gram))
         yield State(bases, A, Z, a, objective)
-        bases = [polar_factor(C @ A.T) for C in cross]  # W_v = polar(X_vᵀ Z Aᵀ)
+        bases = [polar(C @ A.T) for C in cross]  # W_v = polar(X_vᵀ Z Aᵀ)
 
 
 def _first_bases(views: Sequence[ScaledView], rule: Rule) -> list[FloatArray]:
@@ -133,7 +131,7 @@ def _first_bases(views: Sequence[ScaledView], rule: Rule) -> list[FloatArray]:
     if any((X @ W).any() for X, W in zip(first, bases, strict=True)):
         return bases
     # Z would be uniform, X_vᵀZ zero for centered features, and W_v made of rounding errors
-    return [polar_factor(X[: rule.n_dims].T) for X in first]
+    return [polar(X[: rule.n_dims].T) for X in first]
 
 
 def _update_A(
@@ -153,7 +151,7 @@ def _update_A(
     if old is not None and m > d:
         mu = np.linalg.eigvalsh(gram)[-1]
         B = B + float(a @ a) * old @ (mu * np.eye(m) - gram)
-    return polar_factor(B)
+    return polar(B)
 
 
 def _update_Z(

@@ -37,8 +37,8 @@ from scipy.special import softmax
 
 from manyview.base import check_parameter, is_count, is_number
 from manyview.baselines._base import Baseline, Budget
-from manyview.baselines._finish import best_kmeans, generator, polar
-from manyview.baselines._scaling import Rows, Scale, check_scale, scaled_views, unit_rows
+from manyview.baselines._finish import best_kmeans, generator, polar, unit_rows
+from manyview.baselines._scaling import Rows, Scale, check_scale, scaled_views
 from manyview.blocks import FloatArray, IntArray
 from manyview.threads import limit_threads, useful_threads
 from manyview.views import MultiViewData
@@ -159,7 +159,7 @@ class AWMVC(Baseline):
             Z = _unit_vectors(first, n, dims)
             states = _states(views, Z, dims, self.n_clusters, self.weight_power)
             state, history = self._settle(states, budget)
-            self.embedding_ = unit_rows(state.consensus.copy())
+            self.embedding_ = unit_rows(state.consensus)
         kmeans = best_kmeans(self.embedding_, self.n_clusters, self.n_init, rng, budget)
         self.labels_ = kmeans.labels_
         self.space_weights_ = state.alpha

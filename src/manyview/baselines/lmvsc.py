@@ -36,13 +36,13 @@ from manyview.base import check_parameter, is_count, is_number
 from manyview.baselines._anchors import (
     Scale,
     ScaledView,
-    best_kmeans,
     block_bytes,
     row_blocks,
     scale_view,
     spectral_embedding,
 )
 from manyview.baselines._base import Baseline, Budget
+from manyview.baselines._finish import best_kmeans
 from manyview.baselines._simplex import solve_simplex_qp
 from manyview.blocks import FloatArray
 from manyview.views import MultiViewData
