@@ -427,7 +427,7 @@ class TestRefused:
 
     def test_memory_limit_refuses_before_the_work(self, blobs):
         with pytest.raises(MemoryError, match="memory_limit allows"):
-            OMVCDR(4, memory_limit=1000).fit(blobs[0])
+            OMVCDR(4, memory_limit=1e3).fit(blobs[0])
 
     def test_a_fit_cut_short_warns(self, blobs):
         with pytest.warns(ConvergenceWarning, match="max_iter=1"):

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from manyview import __version__
 
-__all__ = ["app", "benchmark", "cite", "datasets", "demo", "main", "options"]
+__all__ = ["app", "benchmark", "cite", "datasets", "demo", "main", "options", "reproduce"]
 
 # What the library raises when the request, not the program, is at fault.
 USER_ERRORS = (ValueError, OSError, ImportError, MemoryError)
@@ -111,6 +111,22 @@ def benchmark(
         n_jobs=jobs,
     )
     benchmark_session(request, out, Console())
+
+
+@app.command()
+def reproduce(
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("reproduce"),
+    quick: Annotated[bool, typer.Option("--quick", help="Small sets, within minutes.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 2,
+    time_limit: Annotated[
+        float | None, typer.Option(min=0.1, help="Seconds of a run; default 600, quick 15.")
+    ] = None,
+) -> None:
+    """Run the paper's study on the data folder; go on where an earlier run was stopped."""
+    from manyview.reproduce import Request
+    from manyview.reproduce import reproduce as study
+
+    study(Request(quick=quick, n_jobs=jobs, time_limit=time_limit), out, Console())
 
 
 @app.command()

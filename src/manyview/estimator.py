@@ -74,7 +74,7 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         What computes.
     n_jobs : int, optional
         Threads; None takes one for small data, and what BLAS takes for large.
-    memory_limit : int, optional
+    memory_limit : float, optional
         Bytes that the fit may use beside the views; a fit that needs more is refused before it
         starts.
     view_sizes : sequence of int, optional
@@ -145,7 +145,7 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         engine: str = "auto",
         device: str = "auto",
         n_jobs: int | None = None,
-        memory_limit: int | None = None,
+        memory_limit: float | None = None,
         view_sizes: Sequence[int] | None = None,
         verbose: int = 0,
     ) -> None:
@@ -374,9 +374,8 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         check_parameter("tol", self.tol, is_number(self.tol) and self.tol >= 0, "a number >= 0")
 
         limit = self.memory_limit
-        check_parameter(
-            "memory_limit", limit, limit is None or is_count(limit), "None or a number of bytes"
-        )
+        is_limit = limit is None or (is_number(limit) and limit > 0)
+        check_parameter("memory_limit", limit, is_limit, "None or a number of bytes")
         jobs = self.n_jobs
         check_parameter("n_jobs", jobs, jobs is None or is_count(jobs), "None or an integer >= 1")
 

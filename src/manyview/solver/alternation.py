@@ -29,6 +29,7 @@ __all__ = ["Schedule", "solve"]
 
 RESTING_SHARE = 1 / 200  # labels that move in an iteration at rest, as a share of the samples
 RESTING_FALL = 2e-4  # fall of F in an iteration at rest, as a share of F
+FIRST_SWEEPS = 30
 MAX_SETTLING_SWEEPS = 1000
 SAME = 1e-9
 
@@ -88,7 +89,7 @@ class _Run:
         engine, schedule = self._engine, self._schedule
         moments = engine.map_reduce(recount, model)  # n, b̄, S
         self._report("start", 0, moments, model)
-        moments, n_moved = self._settle(moments, model)
+        moments, n_moved = self._settle(moments, model, FIRST_SWEEPS)
         self._report("labels", 0, moments, model, n_moved)
         model = self._weigh(0, moments, model, n_moved)
         n_resting, converged = 0, False
@@ -127,10 +128,12 @@ class _Run:
         seed = int(self._rng.integers(2**31))
         return self._engine.scan(update_Y, (moments.copy(), 0), seed, model)
 
-    def _settle(self, moments: ClusterMoments, model: Model) -> tuple[ClusterMoments, int]:
+    def _settle(
+        self, moments: ClusterMoments, model: Model, max_sweeps: int = MAX_SETTLING_SWEEPS
+    ) -> tuple[ClusterMoments, int]:
         """Sweep at fixed bases and weights until no label moves, so that `predict` agrees."""
         total = 0
-        for _ in range(MAX_SETTLING_SWEEPS):
+        for _ in range(max_sweeps):
             moments, n_moved = self._sweep(moments, model)
             total += n_moved
             if n_moved == 0:

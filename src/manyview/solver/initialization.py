@@ -28,6 +28,7 @@ __all__ = ["Beginning", "begin", "count_distinct", "fill_empty", "first_moments"
 SAMPLE_ROWS = 10_000
 ROWS_PER_CLUSTER = 5
 POWER_STEPS = 3
+MANY_CLUSTERS = 1000  # beyond, careful seeding costs more than the fit that follows
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,12 @@ def first_moments(
     weights = np.concatenate([block.weights for block in beginning.sample])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # few distinct rows: said by `solve`
+        has_many = problem.n_clusters > MANY_CLUSTERS
         kmeans = KMeans(
             problem.n_clusters,
-            init=init,
+            init="random" if has_many else init,
             n_init=1,
-            max_iter=50,
+            max_iter=3 if has_many else 50,
             random_state=int(rng.integers(2**31)),
         ).fit(beginning.coordinates, sample_weight=weights)
     labels = kmeans.labels_.astype(np.int32)
