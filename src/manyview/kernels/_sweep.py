@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from manyview.blocks import FloatArray, IntArray
 
 # sums may be reordered into vector lanes; NaN and signed zeros keep their meaning
+STRIDE = 32  # columns between two looks at whether a cluster is already too far
 compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 
 
@@ -203,10 +204,12 @@ def cheapest(s, costs, b, i, u, own, best):
             continue
         cost = costs.grow[c]
         for p in range(len(s.pull)):
-            if cost >= best:
-                break
-            distance = squared_distance(b, i, costs.center, c, s.starts[p], s.ends[p])
-            cost += costs.slope[u, c, p] * distance
+            j = s.starts[p]
+            while j < s.ends[p] and cost < best:
+                end = min(j + STRIDE, s.ends[p])
+                distance = squared_distance(b, i, costs.center, c, j, end)
+                cost += costs.slope[u, c, p] * distance
+                j = end
         if cost < best:
             best = cost
             target = c

@@ -89,7 +89,7 @@ class _Run:
         engine, schedule = self._engine, self._schedule
         moments = engine.map_reduce(recount, model)  # n, b̄, S
         self._report("start", 0, moments, model)
-        moments, n_moved = self._settle(moments, model, FIRST_SWEEPS)
+        moments, n_moved = self._settle(moments, model, self._first_sweeps(model))
         self._report("labels", 0, moments, model, n_moved)
         model = self._weigh(0, moments, model, n_moved)
         n_resting, converged = 0, False
@@ -116,6 +116,12 @@ class _Run:
             n_iter=n_iter,
             converged=converged,
         )
+
+    def _first_sweeps(self, model: Model) -> int:
+        """Sweeps before the first iteration: no more than about ten iterations cost."""
+        problem = model.problem
+        width = sum(len(mean) for mean in problem.means)
+        return int(np.clip(FIRST_SWEEPS * width / problem.n_clusters, 1, FIRST_SWEEPS))
 
     def _weigh(self, n_iter: int, moments: ClusterMoments, model: Model, n_moved: int) -> Model:
         """Update the weights, and note F at the end of the iteration."""

@@ -64,7 +64,7 @@ def first_moments(
             problem.n_clusters,
             init="random" if has_many else init,
             n_init=1,
-            max_iter=3 if has_many else 50,
+            max_iter=1 if has_many else 50,
             random_state=int(rng.integers(2**31)),
         ).fit(beginning.coordinates, sample_weight=weights)
     labels = kmeans.labels_.astype(np.int32)
