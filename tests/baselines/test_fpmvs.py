@@ -98,8 +98,8 @@ def test_parameters_are_checked(wrong):
 
 
 # Over 50 k-means runs from random rows: 0.710±0.075 and 0.427±0.009 with the quirks; the paper's
-# table has 0.6708±0.0470 and 0.4242±0.0120. The first steps factor matrices of low rank, whose polar
-# factor is not unique: which SVD is used moves handwritten_2v between 0.76 and 0.80.
+# table has 0.6708±0.0470 and 0.4242±0.0120. The first steps factor matrices of low rank, whose
+# polar factor is not unique: which SVD is used moves handwritten_2v between 0.76 and 0.80.
 @pytest.mark.data
 @pytest.mark.parametrize(("name", "k", "floor"), [("handwritten_2v", 10, 0.62), ("bdgp", 5, 0.41)])
 def test_public_data_with_the_quirks_of_the_program(name, k, floor, data_home):
