@@ -9,13 +9,20 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClusterMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
 from manyview.errors import NotEnoughSamplesError, ViewError
 from manyview.views import MultiViewData, is_list_of_views
 
-__all__ = ["MultiViewClusterer", "check_parameter", "checked_weights", "is_count", "is_number"]
+__all__ = [
+    "MultiViewClusterer",
+    "check_parameter",
+    "checked_weights",
+    "generator",
+    "is_count",
+    "is_number",
+]
 
 
 class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -133,6 +140,11 @@ def check_parameter(name: str, value: object, is_valid: bool, expected: str) -> 
     if not is_valid:
         msg = f"{name}={value!r} is not usable; expected {expected}."
         raise ValueError(msg)
+
+
+def generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
+    """One generator for a fit."""
+    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
 
 
 def checked_weights(

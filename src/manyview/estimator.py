@@ -9,13 +9,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from manyview.base import (
     MultiViewClusterer,
     check_parameter,
     checked_weights,
+    generator,
     is_count,
     is_number,
 )
@@ -202,7 +203,7 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         weights = checked_weights(sample_weight, data.n_samples, self.n_clusters)
         counted = slice(None) if weights is None or weights.all() else weights > 0
         engine = choose_engine(self.engine, self.device)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+        rng = generator(self.random_state)
         with limit_threads(self._n_threads(data)):
             engine.load(data[counted], None if weights is None else weights[counted])
             problem = pose(engine, self._settings(), data.view_names)

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from manyview.baselines._base import Budget
+from manyview.baselines._finish import dense
 from manyview.baselines._structured_graph import Edges
 from manyview.blocks import FloatArray, IntArray
 from manyview.views import View
@@ -70,7 +71,7 @@ def joint_support(graphs: list[Graph]) -> tuple[Edges, FloatArray]:
 
 def _distances(X: View, A: View) -> FloatArray:
     """‖x_i − a_j‖²."""
-    distances: FloatArray = _dense(X @ A.T)
+    distances: FloatArray = dense(X @ A.T)
     distances *= -2
     distances += _sqnorms(X)[:, None]
     distances += _sqnorms(A)
@@ -80,8 +81,3 @@ def _distances(X: View, A: View) -> FloatArray:
 def _sqnorms(X: View) -> FloatArray:
     """‖x_i‖²."""
     return np.asarray((X * X).sum(axis=1), dtype=np.float64).ravel()
-
-
-def _dense(rows: Any) -> FloatArray:
-    dense: FloatArray = rows if isinstance(rows, np.ndarray) else rows.toarray()
-    return dense

@@ -8,20 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.cluster import KMeans
-from sklearn.utils import check_random_state
 
 from manyview.baselines._base import Budget
 from manyview.blocks import FloatArray, IntArray
 
-__all__ = ["best_kmeans", "cluster_sums", "generator", "inverse_weights", "polar", "unit_rows"]
+__all__ = ["best_kmeans", "cluster_sums", "dense", "inverse_weights", "polar", "unit_rows"]
 
 _MAX_LLOYD = 100  # as in the published programs
 _CHUNK_ROWS = 8192  # few enough for float32 sums, many enough for BLAS
 
 
-def generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
-    """One generator for a fit."""
-    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
+def dense(rows: Any) -> NDArray[Any]:
+    """Rows, or a product with them, as a dense array; what is dense is not copied."""
+    return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
 
 def polar(B: NDArray[Any]) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from manyview.base import check_parameter, is_count
 from manyview.baselines._base import Budget
-from manyview.baselines._finish import unit_rows
+from manyview.baselines._finish import dense, unit_rows
 from manyview.blocks import ViewRows
 from manyview.readings import SCALINGS, Reading, fit_readings, scalings
 from manyview.views import MultiViewData, View
@@ -53,7 +53,7 @@ def scaled_views(data: MultiViewData, scale: Scale, budget: Budget) -> list[Rows
     n_entries = len(names) * sum(X.shape[0] * X.shape[1] for X in copied)
     budget.need(n_entries * data.dtype.itemsize, "the scaled views")
     if scale is None:
-        return [_dense(X) for X in data.views]
+        return [dense(X) for X in data.views]
     from manyview.kernels.cpu import columns  # numba is slow to import
 
     weights = np.ones(data.n_samples)
@@ -73,11 +73,6 @@ def joined_views(data: MultiViewData, scale: Scale, view: int | None, budget: Bu
     n_entries = data.n_samples * sum(X.shape[1] for X in views)
     budget.need(2 * n_entries * data.dtype.itemsize, "the views side by side")
     return np.hstack(views)
-
-
-def _dense(X: View) -> Rows:
-    rows: Rows = X.toarray() if isinstance(X, sparse.csr_array) else X
-    return rows
 
 
 def _read(X: View, reading: Reading) -> Rows:

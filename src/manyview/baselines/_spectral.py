@@ -9,6 +9,7 @@ from scipy import linalg, sparse
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from manyview.baselines._base import Budget
+from manyview.baselines._finish import dense, unit_rows
 from manyview.blocks import FloatArray
 from manyview.views import View
 
@@ -45,14 +46,14 @@ def kernel_spectrum(views: Sequence[View], budget: Budget) -> KernelSpectrum:
         budget.need(24.0 * n * n, f"a kernel of {n} x {n}")
         kernel = np.zeros((n, n))
         for X in units:
-            kernel += _dense(X @ X.T)
+            kernel += dense(X @ X.T)
         kernel -= kernel.mean(axis=0)
         kernel -= kernel.mean(axis=1, keepdims=True)
         values, vectors = linalg.eigh(kernel)
         is_kept = values > _NEGLIGIBLE * values[-1]
         return KernelSpectrum(values[is_kept], vectors[:, is_kept])
     budget.need(24.0 * n * width, "the views side by side")
-    joined = np.hstack([_dense(X) for X in units])
+    joined = np.hstack([dense(X) for X in units])
     joined -= joined.mean(axis=0)
     values, vectors = linalg.eigh(joined.T @ joined)
     is_kept = values > _NEGLIGIBLE * values[-1]
@@ -99,9 +100,7 @@ def spectral_rows(
 
         operator = LinearOperator((n, n), matvec=multiply, dtype=np.float64)
         vectors = eigsh(operator, n_clusters, which="LA", v0=rng.normal(size=n))[1]
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    rows: FloatArray = vectors / np.where(norms > 0, norms, 1)
-    return rows
+    return unit_rows(vectors)
 
 
 def _unit_rows(X: View) -> Any:
@@ -109,8 +108,3 @@ def _unit_rows(X: View) -> Any:
     X = X.astype(np.float64)
     norms = np.sqrt(np.asarray((X * X).sum(axis=1)).ravel())
     return sparse.diags_array(1 / np.where(norms > 0, norms, 1)) @ X
-
-
-def _dense(rows: Any) -> FloatArray:
-    dense: FloatArray = rows if isinstance(rows, np.ndarray) else rows.toarray()
-    return dense

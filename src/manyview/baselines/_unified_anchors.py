@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from manyview.base import check_parameter, is_count, is_number
+from manyview.base import check_parameter, generator, is_count, is_number
 from manyview.baselines._anchors import (
     Scale,
     ScaledView,
@@ -96,7 +95,7 @@ class UnifiedAnchorClusterer(Baseline):
         self.objective_history_ = np.array(history)
         self.n_iter_ = len(history)
         self.embedding_ = unit_rows(spectral_embedding(state.graph, rule.n_anchors))
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+        rng = generator(self.random_state)
         final = best_kmeans(self.embedding_, self.n_clusters, self.n_init, rng, budget)
         self.labels_ = final.labels_
 

@@ -35,9 +35,9 @@ from typing import Literal
 import numpy as np
 from scipy.special import softmax
 
-from manyview.base import check_parameter, is_count, is_number
+from manyview.base import check_parameter, generator, is_count, is_number
 from manyview.baselines._base import Baseline, Budget
-from manyview.baselines._finish import best_kmeans, generator, polar, unit_rows
+from manyview.baselines._finish import best_kmeans, polar, unit_rows
 from manyview.baselines._scaling import Rows, Scale, check_scale, scaled_views
 from manyview.blocks import FloatArray, IntArray
 from manyview.threads import limit_threads, useful_threads

@@ -26,9 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import normalized_mutual_info_score, silhouette_score
 
-from manyview.base import check_parameter, is_count
+from manyview.base import check_parameter, generator, is_count
 from manyview.baselines._base import Baseline, Budget
-from manyview.baselines._finish import best_kmeans, generator
+from manyview.baselines._finish import best_kmeans
 from manyview.baselines._scaling import Rows, Scale, check_scale, joined_views
 from manyview.blocks import FloatArray
 from manyview.views import MultiViewData

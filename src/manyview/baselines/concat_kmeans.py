@@ -19,9 +19,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from manyview.base import check_parameter, is_count
+from manyview.base import check_parameter, generator, is_count
 from manyview.baselines._base import Baseline, Budget
-from manyview.baselines._finish import best_kmeans, generator
+from manyview.baselines._finish import best_kmeans
 from manyview.baselines._scaling import Scale, check_scale, joined_views
 from manyview.views import MultiViewData
 

@@ -44,9 +44,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import linalg
 
-from manyview.base import check_parameter, is_count, is_number
+from manyview.base import check_parameter, generator, is_count, is_number
 from manyview.baselines._base import Baseline, Budget
-from manyview.baselines._finish import best_kmeans, generator
+from manyview.baselines._finish import best_kmeans
 from manyview.baselines._low_rank import State, iterate
 from manyview.baselines._spectral import kernel_spectrum, spectral_rows
 from manyview.blocks import FloatArray

@@ -34,9 +34,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.base import check_parameter, is_count, is_number
+from manyview.base import check_parameter, generator, is_count, is_number
 from manyview.baselines._base import Baseline, Budget
-from manyview.baselines._finish import cluster_sums, generator
+from manyview.baselines._finish import cluster_sums
 from manyview.baselines._scaling import Rows, Scale, check_scale, check_view, joined_views
 from manyview.blocks import FloatArray
 from manyview.threads import limit_threads

@@ -30,9 +30,8 @@ Differences from the published program:
 from collections.abc import Sequence
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from manyview.base import check_parameter, is_count, is_number
+from manyview.base import check_parameter, generator, is_count, is_number
 from manyview.baselines._anchors import (
     Scale,
     ScaledView,
@@ -149,7 +148,7 @@ class LMVSC(Baseline):
         budget.need(
             copies * n * widest * data.dtype.itemsize + block_bytes(n, widest + m), "a view"
         )
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31, size=4))
+        rng = generator(self.random_state)
         graph = np.empty((n, m * V))
         self.anchors_ = []
         for v, X in enumerate(data.views):

@@ -27,9 +27,9 @@ import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import svds
 
-from manyview.base import check_parameter, is_count
+from manyview.base import check_parameter, generator, is_count
 from manyview.baselines._base import Baseline, Budget
-from manyview.baselines._finish import best_kmeans, generator
+from manyview.baselines._finish import best_kmeans
 from manyview.baselines._scaling import Rows, Scale, check_scale, check_view, joined_views
 from manyview.blocks import FloatArray
 from manyview.views import MultiViewData

@@ -37,9 +37,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.base import check_parameter, is_count, is_number
+from manyview.base import check_parameter, generator, is_count, is_number
 from manyview.baselines._base import Baseline, Budget
-from manyview.baselines._finish import cluster_sums, generator, inverse_weights, polar
+from manyview.baselines._finish import cluster_sums, inverse_weights, polar
 from manyview.baselines._scaling import Rows, Scale, check_scale, scaled_views
 from manyview.blocks import FloatArray
 from manyview.threads import limit_threads, useful_threads

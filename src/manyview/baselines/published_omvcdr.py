@@ -44,7 +44,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,7 @@ from scipy.special import softmax
 
 from manyview.base import check_parameter
 from manyview.baselines._base import Baseline, Budget
+from manyview.baselines._finish import dense
 from manyview.blocks import FloatArray
 from manyview.errors import ConvergenceWarning
 from manyview.views import MultiViewData, View
@@ -206,7 +207,7 @@ class _State:
 def _start_labels(views: Sequence[View], n_clusters: int) -> Labels:
     """k-means from the DAS seeds, batch phase only, as MATLAB's kmeans runs it."""
     seeds = _seed_rows(views, n_clusters)
-    distances = _distances(views, [_dense(X[seeds]) for X in views])
+    distances = _distances(views, [dense(X[seeds]) for X in views])
     labels: Labels = distances.argmin(axis=1).astype(np.int32)
     rows = np.arange(len(labels))
     previous, inertia = labels, np.inf
@@ -226,7 +227,7 @@ def _start_labels(views: Sequence[View], n_clusters: int) -> Labels:
 
 def _seed_rows(views: Sequence[View], n_clusters: int) -> list[int]:
     """DAS: take the highest score s, scale it to 1, then s ← s(1 − s), which rules it out."""
-    score = np.sum([_dense(X.sum(axis=1)).ravel() for X in views], axis=0)  # (n,)
+    score = np.sum([dense(X.sum(axis=1)).ravel() for X in views], axis=0)  # (n,)
     seeds: list[int] = []
     with np.errstate(all="ignore"):  # scores without a positive maximum end as −inf or NaN
         for _ in range(n_clusters):
@@ -266,19 +267,13 @@ def _cluster_sums(X: View, labels: Labels, n_clusters: int) -> FloatArray:
     """t_c = Σ_{i∈c} x_i."""
     n = len(labels)
     member = sparse.csr_array((np.ones(n), (labels, np.arange(n))), shape=(n_clusters, n))
-    return _dense(member @ X)
+    return dense(member @ X)
 
 
 def _row_sqnorms(X: View) -> FloatArray:
     """‖x_i‖²."""
     squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X)
     return np.asarray(squares, dtype=np.float64).ravel()
-
-
-def _dense(rows: Any) -> FloatArray:
-    """Rows as a dense array."""
-    dense: FloatArray = rows if isinstance(rows, np.ndarray) else rows.toarray()
-    return dense
 
 
 def _states(

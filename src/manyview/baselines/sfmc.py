@@ -44,11 +44,11 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import nnls
 
-from manyview.base import check_parameter, is_count, is_number
+from manyview.base import check_parameter, generator, is_count, is_number
 from manyview.baselines._anchor_graph import BLOCK, anchor_graph, joint_support
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._das import alternate_rows
-from manyview.baselines._finish import best_kmeans, generator
+from manyview.baselines._finish import best_kmeans
 from manyview.baselines._structured_graph import Edges, StructuredGraph, structure_graph
 from manyview.blocks import FloatArray
 from manyview.errors import ConvergenceWarning

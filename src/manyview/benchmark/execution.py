@@ -28,7 +28,7 @@ from manyview.metrics import evaluate
 from manyview.threads import limit_threads
 from manyview.views import MultiViewData
 
-__all__ = ["Run", "execute"]
+__all__ = ["Run", "execute", "versions"]
 
 WARM_UP_ROWS = 64
 
@@ -66,16 +66,16 @@ class Run:
         text = json.dumps(self.identity, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
+    @property
+    def header(self) -> dict[str, Any]:
+        """What every row of this run begins with, however it ends."""
+        limits = {"time_limit": self.time_limit, "memory_limit": self.memory_limit}
+        return {**self.identity, "key": self.key, **limits}
+
 
 def execute(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[np.int32] | None]:
     """Row of a run, and its labels in the order of the file; failures are rows, too."""
-    row: dict[str, Any] = {
-        **run.identity,
-        "key": run.key,
-        "time_limit": run.time_limit,
-        "memory_limit": run.memory_limit,
-        "versions": _versions(),
-    }
+    row = {**run.header, "versions": versions()}
     try:
         with limit_threads(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -174,7 +174,8 @@ def _sentence(error: Exception) -> str:
 
 
 @lru_cache(maxsize=1)
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """Versions of what the results depend on."""
     return {
         "manyview": manyview.__version__,
         "numpy": np.__version__,

@@ -23,7 +23,7 @@ from manyview.benchmark.execution import Run, execute
 from manyview.benchmark.methods import Method
 from manyview.durable import RowLog, atomic_path
 
-__all__ = ["Conditions", "plan", "run_benchmark"]
+__all__ = ["Conditions", "plan", "run_benchmark", "write_rows"]
 
 GRACE = 1.25  # a method has this share more of its time limit before its process is stopped
 LOADING_SECONDS = 60.0  # for imports, data and compilation, which are outside the limit
@@ -116,7 +116,7 @@ def run_benchmark(
         if on_row is not None:
             on_row(row, len(rows), len(runs))
     table = pd.DataFrame([rows[run.key] for run in runs])
-    _write_tables(table, out)
+    write_rows(table, out)
     return table
 
 
@@ -133,11 +133,19 @@ def _holds(row: Mapping[str, Any] | None, run: Run) -> bool:
     )
 
 
-def _write_tables(table: pd.DataFrame, out: Path) -> None:
-    """Parquet and CSV of all rows; nested values as text."""
-    flat = table.copy()
-    for column in ("parameters", "versions"):
-        flat[column] = flat[column].map(str)
+def write_rows(table: pd.DataFrame, out: Path) -> None:
+    """All rows as Parquet and CSV; nested values as text.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Rows of runs.
+    out : path
+        Folder for `rows.parquet` and `rows.csv`; made where it does not exist.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    nested = {name: table[name].map(str) for name in ("parameters", "versions") if name in table}
+    flat = table.assign(**nested)
     with atomic_path(out / "rows.parquet") as path:
         flat.to_parquet(path, index=False)
     with atomic_path(out / "rows.csv") as path:
@@ -196,16 +204,7 @@ def _work(connection: Connection, data_home: Path | None) -> None:
 
 
 def _stopped(run: Run, status: str, reason: str) -> Outcome:
-    row = {
-        **run.identity,
-        "key": run.key,
-        "time_limit": run.time_limit,
-        "memory_limit": run.memory_limit,
-        "versions": {},
-        "status": status,
-        "reason": reason,
-    }
-    return row, None
+    return {**run.header, "versions": {}, "status": status, "reason": reason}, None
 
 
 def _in_processes(runs: Sequence[Run], n_jobs: int, data_home: Path | None) -> Iterator[Outcome]:

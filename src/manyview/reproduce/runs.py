@@ -18,9 +18,9 @@ import pandas as pd
 
 from manyview.baselines import PublishedOMVCDR
 from manyview.benchmark.methods import Method, find_method, source_digest
-from manyview.benchmark.runner import Conditions, plan, run_benchmark
+from manyview.benchmark.runner import Conditions, plan, run_benchmark, write_rows
 from manyview.datasets import load_benchmark
-from manyview.durable import RowLog, atomic_path
+from manyview.durable import RowLog
 from manyview.errors import DeclinedError, ViewError
 from manyview.reproduce import twostep
 from manyview.reproduce.scope import PUBLISHED, FoundSet, Scope
@@ -133,7 +133,7 @@ def run_stages(
         call = partial(_run, out=out, clock=clock, n_jobs=n_jobs, on_row=on_row)
         frames.append(call(_first_seed(part)))
         frames += [call(one) for one in _other_seeds(part, frames[0])]
-        _write_rows(pd.concat(frames, ignore_index=True), out / part.folder)
+        write_rows(pd.concat(frames, ignore_index=True), out / part.folder)
         rows.setdefault(part.stage, []).extend(frames)
     return {stage: pd.concat(frames, ignore_index=True) for stage, frames in rows.items()}
 
@@ -192,17 +192,6 @@ def _run(
             for run in plan(names, part.methods, part.conditions)
         ]
     )
-
-
-def _write_rows(table: pd.DataFrame, folder: Path) -> None:
-    """All runs of a part, as Parquet and CSV; nested values as text."""
-    folder.mkdir(parents=True, exist_ok=True)
-    nested = {name: table[name].map(str) for name in ("parameters", "versions") if name in table}
-    flat = table.assign(**nested)
-    with atomic_path(folder / "rows.parquet") as path:
-        flat.to_parquet(path, index=False)
-    with atomic_path(folder / "rows.csv") as path:
-        flat.to_csv(path, index=False)
 
 
 def _kept(out: Path, clock: Clock, identity: dict[str, Any], compute: Callable[[], Any]) -> Any:

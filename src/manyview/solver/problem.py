@@ -78,7 +78,6 @@ def pose(engine: Engine, settings: Settings, view_names: Sequence[str]) -> Probl
         is_far=is_far,
         weight=float(weight),
         levels=levels,
-        n_samples=engine.n_samples,
     )
 
 

@@ -32,7 +32,6 @@ class Problem:
     is_far: tuple[bool, ...]  # v: whether the mean is taken off before the products
     weight: float  # Σ ω
     levels: FloatArray  # (G,): distinct numbers of readings present
-    n_samples: int
 
     @property
     def n_readings(self) -> int:
@@ -77,19 +76,20 @@ class Model:
     @property
     def near_shift(self) -> FloatArray:
         """The part of `shift` that the products have not taken off already: (D,)."""
-        parts = [
-            np.zeros(H.shape[1]) if is_far else mean @ H
-            for mean, H, is_far in zip(
-                self.problem.means, self.bases, self.problem.is_far, strict=True
-            )
-        ]
-        return np.asarray(np.sum(parts, axis=0)) / self.problem.n_readings
+        return self._mean_projection([not is_far for is_far in self.problem.is_far])
 
     @property
     def shift(self) -> FloatArray:
         """Mean of b with all views, Σ_v H_vᵀ x̄_v / V; projections are stored without it: (D,)."""
-        parts = [mean @ H for mean, H in zip(self.problem.means, self.bases, strict=True)]
-        return np.asarray(np.sum(parts, axis=0)) / self.problem.n_readings
+        return self._mean_projection([True] * self.problem.n_readings)
+
+    def _mean_projection(self, is_counted: list[bool]) -> FloatArray:
+        """Σ_v H_vᵀ x̄_v / V over the readings that are counted: (D,)."""
+        parts = zip(self.problem.means, self.bases, is_counted, strict=True)
+        total = sum(
+            (mean @ H for mean, H, counts in parts if counts), np.zeros(sum(self.problem.dims))
+        )
+        return np.asarray(total) / self.problem.n_readings
 
 
 Step: TypeAlias = Literal["start", "bases", "labels", "weights", "settle"]
