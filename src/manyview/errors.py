@@ -7,6 +7,7 @@ __all__ = [
     "DataWarning",
     "DeclinedError",
     "EngineUnavailableError",
+    "FetchError",
     "NotEnoughSamplesError",
     "NotFittedError",
     "ViewError",
@@ -27,6 +28,10 @@ class DeclinedError(RuntimeError):
 
 class EngineUnavailableError(ImportError):
     """An optional library is missing; the message names the extra to install."""
+
+
+class FetchError(OSError):
+    """A data set could not be fetched; the message says what to do next."""
 
 
 class DataWarning(UserWarning):
