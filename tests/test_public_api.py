@@ -114,7 +114,7 @@ LAYERS = {
     "base": {"views", "errors"},
     "estimator": {"base", "blocks", "views", "readings", "engines", "solver", "errors", "threads"},
     "baselines": {"base", "blocks", "readings", "kernels", "views", "errors", "threads"},
-    "datasets": {"views", "errors"},
+    "datasets": {"views", "errors", "durable", "paper"},
     "plots": {"benchmark", "errors"},
     "benchmark": {
         "estimator",

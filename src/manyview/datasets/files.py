@@ -1,8 +1,10 @@
 """Multi-view data from files: NumPy's .npz, and MATLAB's .mat of version 5 and 7.3.
 
 Which variable is what
-    Labels are the first of `LABEL_NAMES`. The views are the arrays `view_0`, `view_1`, …; else the
-    matrices of a cell, by the first of `CELL_NAMES`; else all matrices of the file.
+    Labels are the first of `LABEL_NAMES`, in letters of any case. The views are the arrays
+    `view_0`, `view_1`, …; else the matrices of a cell, by the first of `CELL_NAMES`; else all
+    matrices of the file; else the layers of an n × n × views array, as kernels come: the features
+    of a sample are then its similarities to all samples.
 Which side of a matrix runs over the samples
     The one that is as long as the labels. Without labels: the rows where all views have as many
     rows, else the columns where all have as many columns, else the one number that all shapes
@@ -30,7 +32,7 @@ __all__ = ["load_described", "load_file"]
 
 Contents = dict[str, Any]  # arrays, sparse arrays, text, and lists of these for cells
 
-LABEL_NAMES = ("y", "Y", "gt", "gnd", "truth", "labels", "label", "target")
+LABEL_NAMES = ("y", "gt", "gnd", "truth", "labels", "label", "target", "truelabel", "true_label")
 CELL_NAMES = ("X", "Xs", "x", "data", "fea", "views", "features")
 HDF5_SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -43,8 +45,9 @@ def load_file(path: str | os.PathLike[str], *, return_X_y: bool = False) -> Bunc
     path : str or path
         A .npz file with arrays `view_0`, `view_1`, …, labels `y` and perhaps `view_names`, or with
         2-D arrays of any names; or a .mat file with a cell `X` of matrices, dense or sparse,
-        samples in rows or in columns (found from the number of labels), and labels `Y`, `y`, `gt`,
-        `truth` or `labels`. MATLAB v7.3 files need h5py (`pip install manyview[files]`).
+        samples in rows or in columns (found from the number of labels), or an array of kernels,
+        and labels `Y`, `y`, `gt`, `truth`, `truelabel` or `labels`. MATLAB v7.3 files need h5py
+        (`pip install manyview[files]`).
     return_X_y : bool, default=False
         Return `(data, target)` instead of a Bunch.
 
@@ -151,9 +154,12 @@ def _from_hdf5(item: Any, file: Any) -> Any:
 
 def _find_target(contents: Contents) -> NDArray[np.int64] | None:
     """Take the labels out of the contents, and count them from 0."""
-    name = next((name for name in LABEL_NAMES if contents.get(name) is not None), None)
-    if name is None:
+    names = sorted((name for name, value in contents.items() if value is not None), reverse=True)
+    # reversed, so that y comes before Y
+    found = [name for known in LABEL_NAMES for name in names if name.lower() == known]
+    if not found:
         return None
+    name = found[0]
     value = contents.pop(name)
     if isinstance(value, list) and value:  # some files repeat the labels for each view
         value = value[0]
@@ -181,6 +187,7 @@ def _find_views(contents: Contents) -> dict[str, Any]:
         views = {f"view_{v}": view for v, view in enumerate(cells[0])}
     else:
         views = {name: v for name, v in contents.items() if _is_matrix(v) and min(v.shape) > 1}
+        views = views or _kernels(contents)
     bad = [name for name, view in views.items() if not _is_matrix(view)]
     if not views or bad:
         msg = (
@@ -190,6 +197,14 @@ def _find_views(contents: Contents) -> dict[str, Any]:
         )
         raise ViewError(msg)
     return views if names is None else _renamed(views, names)
+
+
+def _kernels(contents: Contents) -> dict[str, Any]:
+    """Take an n × n × views array apart."""
+    for value in contents.values():
+        if getattr(value, "ndim", 0) == 3 and value.shape[0] == value.shape[1]:
+            return {f"view_{v}": value[:, :, v] for v in range(value.shape[2])}
+    return {}
 
 
 def _is_sparse(value: object) -> bool:
