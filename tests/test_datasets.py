@@ -24,6 +24,7 @@ from manyview.datasets.benchmarks import SOURCES, benchmark_files, benchmark_fol
 from manyview.datasets.digits import _fourier, _gradients, _outlines, _profiles
 from manyview.errors import EngineUnavailableError, NotEnoughSamplesError, ViewError
 from manyview.views import MultiViewData
+from mat_files import save_mat5, save_mat73
 
 SIZES = {  # n, features of the views, classes
     "handwritten_2v": (2000, (784, 256), 10),
@@ -220,46 +221,6 @@ def matrices():
     """Two views of seven samples; the second mostly zeros."""
     rng = np.random.default_rng(0)
     return [rng.random((7, 3)), np.where(rng.random((7, 4)) < 0.5, 0, rng.random((7, 4)))]
-
-
-def save_mat5(path, cell_name, matrices, label_name, labels, column=True):
-    cell = np.empty((len(matrices), 1) if column else (1, len(matrices)), dtype=object)
-    cell.ravel()[:] = matrices
-    variables = {} if labels is None else {label_name: labels}
-    io.savemat(path, {cell_name: cell, "note": "text", "n_clusters": 3.0, **variables})
-
-
-def save_mat73(path, cell_name, matrices, label_name, labels, column=True):
-    """Write what MATLAB writes: 512 bytes before, transposed arrays, cells of references."""
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(path, "w", userblock_size=512) as file:
-        references = [_save_item(file, f"#refs#/{v}", m).ref for v, m in enumerate(matrices)]
-        shape = (1, len(matrices)) if column else (len(matrices), 1)
-        cell = file.create_dataset(cell_name, shape, dtype=h5py.ref_dtype)
-        cell[...] = np.array(references, dtype=h5py.ref_dtype).reshape(shape)
-        cell.attrs["MATLAB_class"] = np.bytes_("cell")
-        file["n_clusters"] = np.full((1, 1), 3.0)
-        file["note"] = np.array([[ord(letter)] for letter in "text"], dtype=np.uint16)
-        file["note"].attrs["MATLAB_class"] = np.bytes_("char")
-        file.create_group("options").attrs["MATLAB_class"] = np.bytes_("struct")
-        if labels is not None:
-            file[label_name] = np.asarray(labels, dtype=float).T
-    with path.open("r+b") as file:
-        file.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64")
-
-
-def _save_item(file, name, matrix):
-    if not sparse.issparse(matrix):
-        file[name] = matrix.T
-        return file[name]
-    matrix = sparse.csc_array(matrix)
-    group = file.create_group(name)
-    group.attrs["MATLAB_sparse"] = np.uint64(matrix.shape[0])
-    group["jc"] = matrix.indptr.astype(np.uint64)
-    if matrix.nnz:  # MATLAB leaves out what is empty
-        group["ir"] = matrix.indices.astype(np.uint64)
-        group["data"] = matrix.data
-    return group
 
 
 savers = pytest.mark.parametrize("save", [save_mat5, save_mat73])
@@ -656,4 +617,4 @@ def test_the_listing_names_what_is_here_and_survives_a_broken_file(tmp_path, mon
     (tmp_path / "broken.npz").write_bytes(b"not a zip")
     sets = list_sets().set_index("name")
     assert sets.loc["mine", ["samples", "features", "classes"]].tolist() == [4, "4, 2", 2]
-    assert sets.loc["broken", "source"].startswith("unreadable: ")
+    assert sets.loc["broken", "warning"].startswith("unreadable: ")

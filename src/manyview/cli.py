@@ -11,7 +11,18 @@ from rich.console import Console
 
 from manyview import __version__
 
-__all__ = ["app", "benchmark", "cite", "datasets", "demo", "main", "options", "reproduce"]
+__all__ = [
+    "app",
+    "benchmark",
+    "cite",
+    "datasets",
+    "demo",
+    "fetch_dataset",
+    "list_datasets",
+    "main",
+    "options",
+    "reproduce",
+]
 
 # What the library raises when the request, not the program, is at fault.
 USER_ERRORS = (ValueError, OSError, ImportError, MemoryError)
@@ -137,12 +148,35 @@ def cite(method: Annotated[str, typer.Argument(help="A method, such as omvcdr or
     typer.echo(bibtex(method))
 
 
-@app.command()
-def datasets() -> None:
-    """List the benchmark sets that are here, with their sizes and sources."""
+datasets_app = typer.Typer(invoke_without_command=True)
+app.add_typer(datasets_app, name="datasets")
+
+
+@datasets_app.callback()
+def datasets(context: typer.Context) -> None:
+    """List the benchmark sets that are here, or fetch one."""
+    if context.invoked_subcommand is None:
+        list_datasets()
+
+
+@datasets_app.command("list")
+def list_datasets() -> None:
+    """List the benchmark sets that are here, and those that can be fetched."""
     from manyview.datasets.listing import show_sets
 
     show_sets(Console())
+
+
+@datasets_app.command("fetch")
+def fetch_dataset(
+    name: Annotated[str, typer.Argument(help="A set with a public source.")],
+    source: Annotated[str | None, typer.Option(help="Who sends it: uci or openml.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Also if it is here already.")] = False,
+) -> None:
+    """Fetch a benchmark set; go on where an earlier transfer broke off."""
+    from manyview.datasets.fetching import fetch_session
+
+    fetch_session(name, source, force, Console())
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The benchmark sets that are here, as a table."""
+"""The benchmark sets that are here, as a table, and those that can be fetched."""
 
 from __future__ import annotations
 
@@ -7,34 +7,51 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from manyview.datasets.benchmarks import SOURCES, benchmark_files, benchmark_folder, load_benchmark
+from manyview.datasets.benchmarks import (
+    LICENSES,
+    SOURCES,
+    benchmark_files,
+    benchmark_folder,
+    load_benchmark,
+)
+from manyview.datasets.fetching import PUBLIC_SETS
+from manyview.paper import find_paper_set
 
 __all__ = ["list_sets", "show_sets"]
 
+COLUMNS = ("name", "samples", "features", "classes", "license", "source", "warning")
+
 
 def list_sets() -> pd.DataFrame:
-    """Name, samples, features of the views, classes and source of each set that is here.
+    """Name, samples, features of the views, classes, license and source of each set that is here.
 
     Returns
     -------
     DataFrame
-        One row a set; a file that cannot be read says so in place of its source.
+        One row a set; a file that cannot be read, and one that differs from the paper's set of
+        that name, has a warning.
     """
-    rows = []
-    for name in benchmark_files():
-        try:
-            bunch = load_benchmark(name)
-        except ValueError as error:
-            rows.append((name, 0, "", 0, f"unreadable: {error}"))
-            continue
-        n_classes = 0 if bunch.target is None else len(np.unique(bunch.target))
-        widths = ", ".join(map(str, bunch.data.n_features))
-        rows.append((name, bunch.data.n_samples, widths, n_classes, SOURCES.get(name, "")))
-    return pd.DataFrame(rows, columns=["name", "samples", "features", "classes", "source"])
+    rows = [_row(name) for name in benchmark_files()]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _row(name: str) -> tuple[str, int, str, int, str, str, str]:
+    license_, source = LICENSES.get(name, ""), SOURCES.get(name, "")
+    try:
+        bunch = load_benchmark(name)
+    except (ValueError, ImportError) as error:
+        return name, 0, "", 0, license_, source, f"unreadable: {error}"
+    data = bunch.data
+    n_classes = 0 if bunch.target is None else len(np.unique(bunch.target))
+    paper = find_paper_set(name)
+    difference = paper.difference(data.n_samples, data.n_views, n_classes) if paper else ""
+    warning = f"differs from Table I: {difference}" if difference else ""
+    widths = ", ".join(map(str, data.n_features))
+    return name, data.n_samples, widths, n_classes, license_, source, warning
 
 
 def show_sets(console: Console) -> None:
-    """Print the table of `list_sets`."""
+    """Print the table of `list_sets`, its warnings, and what can be fetched."""
     sets = list_sets()
     if sets.empty:
         console.print(
@@ -42,8 +59,14 @@ def show_sets(console: Console) -> None:
             ".npz or .mat files.",
             markup=False,
         )
-        return
-    table = Table("name", "samples", "features of the views", "classes", "source")
-    for row in sets.itertuples(index=False):
-        table.add_row(*(str(cell) for cell in row))
-    console.print(table)
+    else:
+        table = Table("name", "samples", "features of the views", "classes", "license", "source")
+        for *cells, _ in sets.itertuples(index=False):
+            table.add_row(*map(str, cells))
+        console.print(table)
+    for row in sets[sets["warning"] != ""].itertuples():
+        console.print(f"{row.name}: {row.warning}", markup=False)
+    fetched = ", ".join(
+        f"{name} ({' or '.join(PUBLIC_SETS[name].sources)})" for name in PUBLIC_SETS
+    )
+    console.print(f"To be had by `manyview datasets fetch NAME`: {fetched}.", markup=False)
