@@ -1,6 +1,9 @@
 """Transfers against a real server: whole, broken, resumed, and from servers that misbehave."""
 
 import hashlib
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -59,6 +62,25 @@ def test_a_broken_transfer_goes_on_where_it_stopped(site, tmp_path):
     assert site.n_sent == len(CONTENT)
     assert seen[0][1] > CUT
     assert seen[-1] == ("a.zip", len(CONTENT), len(CONTENT))
+
+
+def test_a_killed_program_leaves_a_part_to_go_on_with(site, downloads, tmp_path):
+    site.cut_after, site.stalls = CUT, True
+    code = (
+        "import sys, pathlib; from manyview.datasets.download import Downloads; "
+        "Downloads(pathlib.Path(sys.argv[1]), 'mine').get(sys.argv[2])"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, tmp_path, site.url("a.zip")]) as process:
+        deadline = time.monotonic() + 60
+        while sum(path.stat().st_size for path in tmp_path.glob("*.part")) == 0:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.kill()
+    site.stalls = False
+    (part,) = tmp_path.glob("*.part")
+    n_kept = part.stat().st_size
+    assert downloads.get(site.url("a.zip")).read_bytes() == CONTENT
+    assert site.ranges == [None, f"bytes={n_kept}-"]
 
 
 @pytest.mark.parametrize(
