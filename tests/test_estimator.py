@@ -511,3 +511,28 @@ def test_importing_the_package_loads_nothing_heavy():
     code = f"import sys, manyview; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_confidence_is_lower_where_clusters_meet(rng):
+    centers = np.array([[0.0, 0.0], [4.0, 0.0]])
+    y = rng.integers(2, size=400)
+    views = [centers[y] + rng.standard_normal((400, 2)) for _ in range(2)]
+    model = OMVCDR(2, scale=None, random_state=0).fit(views)
+    halfway = np.abs(sum(X[:, 0] for X in views) / 2 - 2) < 0.3
+    assert model.confidence_.shape == (400,)
+    assert 0 <= model.confidence_.min() <= model.confidence_.max() <= 1
+    assert model.confidence_[halfway].max() < np.median(model.confidence_[~halfway])
+
+
+def test_stability_is_the_agreement_of_the_starts(rng):
+    clear = [np.repeat(np.eye(3), 40, axis=0) + 0.01 * rng.standard_normal((120, 3))] * 2
+    noise = [rng.standard_normal((120, 12)) for _ in range(2)]
+    assert OMVCDR(3, random_state=0).fit(clear).stability_ == 1
+    assert OMVCDR(6, random_state=0).fit(noise).stability_ < 0.9
+    assert np.isnan(OMVCDR(3, n_init=1, random_state=0).fit(clear).stability_)
+
+
+def test_samples_of_no_weight_get_a_confidence_too(rng):
+    views = [rng.standard_normal((60, 4)) for _ in range(2)]
+    model = OMVCDR(3, random_state=0).fit(views, sample_weight=np.arange(60) % 2)
+    assert model.confidence_.shape == model.labels_.shape == (60,)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from manyview import metrics
+from manyview import contingency
 from manyview.errors import ViewError
 from manyview.metrics import (
     adjusted_rand_index,
@@ -132,8 +132,8 @@ def test_accuracy_is_the_best_over_all_renamings(pair):
 @quick
 @given(labelings(max_groups=9, max_samples=40))
 def test_sparse_and_dense_matching_count_the_same_samples(pair):
-    table = metrics._tabulate(*pair)
-    assert metrics._match_sparse(table) == metrics._match_dense(table)
+    table = contingency.tabulate(*pair)
+    assert contingency._match_sparse(table) == contingency._match_dense(table)
 
 
 def test_sparse_matching_is_optimal_where_no_full_matching_exists():
@@ -143,17 +143,17 @@ def test_sparse_matching_is_optimal_where_no_full_matching_exists():
     """
     y_true = [0] * 5 + [0] * 4 + [1] * 3 + [2] * 2
     labels = [0] * 5 + [1] * 4 + [0] * 3 + [0] * 2
-    table = metrics._tabulate(y_true, labels)
-    assert metrics._match_sparse(table) == metrics._match_dense(table) == 7
+    table = contingency.tabulate(y_true, labels)
+    assert contingency._match_sparse(table) == contingency._match_dense(table) == 7
 
 
 @pytest.mark.parametrize(("n_classes", "n_clusters"), [(300, 300), (400, 250), (250, 400)])
 @pytest.mark.parametrize("noise", [0.2, 1.0])
 def test_tables_beyond_the_dense_limit_get_the_dense_answer(n_classes, n_clusters, noise):
     y_true, labels = random_labels(np.random.default_rng(0), 5000, 400, noise)
-    table = metrics._tabulate(y_true % n_classes, labels % n_clusters)
-    assert n_classes * n_clusters > metrics._MAX_DENSE_CELLS
-    assert table.accuracy() == metrics._match_dense(table) / 5000
+    table = contingency.tabulate(y_true % n_classes, labels % n_clusters)
+    assert n_classes * n_clusters > contingency._MAX_DENSE_CELLS
+    assert table.accuracy() == contingency._match_dense(table) / 5000
 
 
 @quick
@@ -240,7 +240,7 @@ def test_pair_counts_stay_exact_for_a_hundred_million_samples():
     count = np.array([50_000_001, 7, 3, 49_999_989])
     row, col = np.array([0, 0, 1, 1], dtype=np.int32), np.array([0, 1, 0, 1], dtype=np.int32)
     sizes = count[:2] + count[2:], count[::2] + count[1::2]
-    table = metrics._Table(row, col, count, sizes[1], sizes[0], 10**8)
+    table = contingency.Table(row, col, count, sizes[1], sizes[0], 10**8)
 
     def n_pairs(size):
         return Fraction(sum(int(n) * (int(n) - 1) for n in size), 2)

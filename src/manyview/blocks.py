@@ -59,6 +59,7 @@ class Block:
     group: IntArray  # (rows,), index into the distinct numbers of readings present
     labels: NDArray[np.int32]  # (rows,)
     projection: Any  # (rows, D): b_i, centred
+    kept: tuple[NDArray[np.int32], ...] = ()  # labels of the starts so far, (rows,) each
 
 
 @dataclass(frozen=True)

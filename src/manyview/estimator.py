@@ -89,6 +89,11 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         Cluster of each sample.
     space_weights_ : ndarray of shape (m,)
         Weight of each latent space; sums to 1.
+    confidence_ : ndarray of shape (n_samples,)
+        Margin of each label in F, in [0, 1]: by which share its cluster is cheaper than the next.
+    stability_ : float
+        Mean adjusted Rand index between `labels_` and the labels of the other starts; NaN where
+        n_init=1.
     view_weights_ : ndarray of shape (n_views,)
         Share of each view in what sets the clusters apart; sums to 1.
     bases_ : list (spaces) of lists (readings) of arrays of shape (d_v, d_p)
@@ -212,11 +217,11 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
             solution = solve(engine, problem, schedule, rng, narrator(callback, self.verbose))
             description = describe(engine, solution, data.n_views)
             self._fitted = Fitted(solution.model, solution.moments)
-            labels = engine.gather("labels")
-            if len(labels) < data.n_samples:
-                self._fitted.label(engine, data)
-                labels = engine.gather("labels")
-        self.labels_ = labels
+            fitted = self._fitted
+            if engine.n_samples < data.n_samples:
+                fitted = fitted.label(engine, data)
+            self.labels_ = engine.gather("labels")
+            self.confidence_ = fitted.confidence(engine)
         self._store(solution)
         self.view_weights_ = description.view_weights
         self.cluster_centers_ = description.cluster_centers
@@ -234,6 +239,7 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         self.objective_ = solution.objective
         self.objective_history_ = solution.history
         self.n_iter_ = solution.n_iter
+        self.stability_ = solution.stability
         self.converged_ = solution.converged
         self._n_features_out = sum(solution.model.problem.dims)
         if not solution.converged:
@@ -357,10 +363,8 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         dims = self.latent_dims
         fits = dims is None or (len(dims) > 0 and all(map(is_count, dims)))
         check_parameter("latent_dims", dims, fits, "None or a sequence of integers >= 1")
-        exponent = self.weight_exponent
-        check_parameter(
-            "weight_exponent", exponent, is_number(exponent) and exponent > 1, "a number > 1"
-        )
+        gamma = self.weight_exponent
+        check_parameter("weight_exponent", gamma, is_number(gamma) and gamma > 1, "a number > 1")
         scale = "auto" if self.scale is None else self.scale
         scales = [scale] if isinstance(scale, str) else list(scale)
         known = bool(scales) and (scales == ["auto"] or all(scale in SCALINGS for scale in scales))
@@ -373,7 +377,6 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         check_parameter("n_init", self.n_init, is_count(self.n_init), "an integer >= 1")
         check_parameter("max_iter", self.max_iter, is_count(self.max_iter), "an integer >= 1")
         check_parameter("tol", self.tol, is_number(self.tol) and self.tol >= 0, "a number >= 0")
-
         limit = self.memory_limit
         is_limit = limit is None or (is_number(limit) and limit > 0)
         check_parameter("memory_limit", limit, is_limit, "None or a number of bytes")

@@ -1,25 +1,8 @@
-"""How well found labels agree with known classes.
+"""How well found labels agree with known classes."""
 
-Every measure is read from one contingency table, held as its nonzero entries: never more than
-n of them, whatever the numbers of classes and clusters. Counts of pairs are exact. They are
-summed in int64, since n² passes 2⁵³, the last exact float64, just below n = 10⁸; their products
-pass int64 as well, so from there on they are Python integers, rounded once, by the division.
-"""
+from numpy.typing import ArrayLike
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from operator import itemgetter
-from typing import Literal
-
-import numpy as np
-import pandas as pd
-from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import min_weight_full_bipartite_matching
-
-from manyview.errors import ViewError
+from manyview.contingency import AVERAGES, Average, tabulate
 
 __all__ = [
     "adjusted_rand_index",
@@ -31,17 +14,6 @@ __all__ = [
     "pairwise_recall",
     "purity",
 ]
-
-Average = Literal["max", "arithmetic", "geometric", "min"]
-
-_AVERAGES: dict[str, Callable[[float, float], float]] = {
-    "max": max,
-    "arithmetic": lambda a, b: (a + b) / 2,
-    "geometric": lambda a, b: math.sqrt(a * b),
-    "min": min,
-}
-
-_MAX_DENSE_CELLS = 2**16  # half a MiB; a full table is matched faster this way
 
 
 def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
@@ -69,7 +41,7 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
     >>> clustering_accuracy(["a", "a", "b", "b"], [1, 1, 0, 1])
     0.75
     """
-    return _tabulate(y_true, labels).accuracy()
+    return tabulate(y_true, labels).accuracy()
 
 
 def normalized_mutual_info(
@@ -100,10 +72,10 @@ def normalized_mutual_info(
     >>> round(normalized_mutual_info([0, 0, 1, 1], [0, 0, 1, 2]), 4)
     0.6667
     """
-    if average not in _AVERAGES:
-        message = f"`average` must be one of {', '.join(_AVERAGES)}, but is {average!r}."
+    if average not in AVERAGES:
+        message = f"`average` must be one of {', '.join(AVERAGES)}, but is {average!r}."
         raise ValueError(message)
-    return _tabulate(y_true, labels).mutual_info(average)
+    return tabulate(y_true, labels).mutual_info(average)
 
 
 def purity(y_true: ArrayLike, labels: ArrayLike) -> float:
@@ -131,7 +103,7 @@ def purity(y_true: ArrayLike, labels: ArrayLike) -> float:
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
     0.75
     """
-    return _tabulate(y_true, labels).purity()
+    return tabulate(y_true, labels).purity()
 
 
 def pairwise_f_score(y_true: ArrayLike, labels: ArrayLike) -> float:
@@ -153,7 +125,7 @@ def pairwise_f_score(y_true: ArrayLike, labels: ArrayLike) -> float:
     >>> pairwise_f_score([0, 0, 1, 1], [0, 0, 0, 1])
     0.4
     """
-    return _tabulate(y_true, labels).pairs().f_score()
+    return tabulate(y_true, labels).pairs().f_score()
 
 
 def pairwise_precision(y_true: ArrayLike, labels: ArrayLike) -> float:
@@ -175,7 +147,7 @@ def pairwise_precision(y_true: ArrayLike, labels: ArrayLike) -> float:
     >>> round(pairwise_precision([0, 0, 1, 1], [0, 0, 0, 1]), 4)
     0.3333
     """
-    return _tabulate(y_true, labels).pairs().precision()
+    return tabulate(y_true, labels).pairs().precision()
 
 
 def pairwise_recall(y_true: ArrayLike, labels: ArrayLike) -> float:
@@ -197,7 +169,7 @@ def pairwise_recall(y_true: ArrayLike, labels: ArrayLike) -> float:
     >>> pairwise_recall([0, 0, 1, 1], [0, 0, 0, 1])
     0.5
     """
-    return _tabulate(y_true, labels).pairs().recall()
+    return tabulate(y_true, labels).pairs().recall()
 
 
 def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
@@ -224,7 +196,7 @@ def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
     >>> adjusted_rand_index([0, 0, 1, 1], [0, 1, 0, 1])
     -0.5
     """
-    return _tabulate(y_true, labels).pairs().adjusted_rand()
+    return tabulate(y_true, labels).pairs().adjusted_rand()
 
 
 def evaluate(y_true: ArrayLike, labels: ArrayLike) -> dict[str, float]:
@@ -247,7 +219,7 @@ def evaluate(y_true: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     >>> evaluate([0, 0, 1, 1], [0, 0, 0, 1])["fscore"]
     0.4
     """
-    table = _tabulate(y_true, labels)
+    table = tabulate(y_true, labels)
     pairs = table.pairs()
     return {
         "acc": table.accuracy(),
@@ -258,143 +230,3 @@ def evaluate(y_true: ArrayLike, labels: ArrayLike) -> dict[str, float]:
         "precision": pairs.precision(),
         "recall": pairs.recall(),
     }
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """Unordered pairs of samples: in one class, in one cluster, in both, and all."""
-
-    in_class: int
-    in_cluster: int
-    in_both: int
-    total: int
-
-    def precision(self) -> float:
-        return self.in_both / self.in_cluster if self.in_cluster else 1.0
-
-    def recall(self) -> float:
-        return self.in_both / self.in_class if self.in_class else 1.0
-
-    def f_score(self) -> float:
-        either = self.in_class + self.in_cluster
-        return 2 * self.in_both / either if either else 1.0
-
-    def adjusted_rand(self) -> float:
-        """(both − chance) / (mean − chance), chance = in_class · in_cluster / total."""
-        product = self.in_class * self.in_cluster
-        span = (self.in_class + self.in_cluster) * self.total - 2 * product
-        # Zero only where both sides are all in one or both all apart: equal partitions.
-        return 2 * (self.in_both * self.total - product) / span if span else 1.0
-
-
-@dataclass(frozen=True)
-class _Table:
-    """Nonzero entries of the contingency table: `count` samples of class `row`, cluster `col`."""
-
-    row: NDArray[np.int32]  # (nnz,)
-    col: NDArray[np.int32]  # (nnz,)
-    count: NDArray[np.int64]  # (nnz,)
-    class_size: NDArray[np.int64]  # (n_classes,)
-    cluster_size: NDArray[np.int64]  # (n_clusters,)
-    n_samples: int
-
-    def accuracy(self) -> float:
-        is_small = self.class_size.size * self.cluster_size.size <= _MAX_DENSE_CELLS
-        return (_match_dense(self) if is_small else _match_sparse(self)) / self.n_samples
-
-    def mutual_info(self, average: Average) -> float:
-        """Σ p_rc log(p_rc / p_r p_c) over the average of the two entropies."""
-        p_class = self.class_size / self.n_samples  # (n_classes,)
-        p_cluster = self.cluster_size / self.n_samples  # (n_clusters,)
-        h_class, h_cluster = _entropy(p_class), _entropy(p_cluster)
-        if h_class == 0 or h_cluster == 0:
-            return float(h_class == h_cluster)
-        p_joint = self.count / self.n_samples  # (nnz,)
-        info = float(p_joint @ np.log(p_joint / (p_class[self.row] * p_cluster[self.col])))
-        return min(max(info / _AVERAGES[average](h_class, h_cluster), 0.0), 1.0)
-
-    def purity(self) -> float:
-        largest = np.zeros_like(self.cluster_size)  # (n_clusters,)
-        np.maximum.at(largest, self.col, self.count)
-        return int(largest.sum()) / self.n_samples
-
-    def pairs(self) -> _Pairs:
-        return _Pairs(
-            in_class=_count_pairs(self.class_size),
-            in_cluster=_count_pairs(self.cluster_size),
-            in_both=_count_pairs(self.count),
-            total=self.n_samples * (self.n_samples - 1) // 2,
-        )
-
-
-def _tabulate(y_true: ArrayLike, labels: ArrayLike) -> _Table:
-    """Count every (class, cluster) that occurs."""
-    row, col = _encode("y_true", y_true), _encode("labels", labels)  # (n,), (n,)
-    if row.size != col.size:
-        message = (
-            f"`y_true` has {row.size} entries and `labels` has {col.size}, but both must describe "
-            "the same samples: pass two arrays of equal length, in the same order."
-        )
-        raise ViewError(message)
-    class_size, cluster_size = np.bincount(row), np.bincount(col)
-    shape = (class_size.size, cluster_size.size)
-    # The conversion adds up repeated entries in linear time; np.unique would sort.
-    entries = csr_array(coo_array((np.ones(row.size, dtype=np.int64), (row, col)), shape)).tocoo()
-    return _Table(entries.row, entries.col, entries.data, class_size, cluster_size, row.size)
-
-
-def _encode(name: str, values: ArrayLike) -> NDArray[np.int32]:
-    """Validate one side and replace its distinct values by 0, 1, … as they appear."""
-    # As objects, a list keeps its NaN and its 1 apart from "nan" and "1".
-    array = np.asarray(values, dtype=None if hasattr(values, "__array__") else object)
-    if array.ndim != 1 or array.size == 0:
-        message = (
-            f"`{name}` must hold one label per sample, but has shape {array.shape}: pass a "
-            "non-empty, one-dimensional array (`np.ravel` flattens a single column)."
-        )
-        raise ViewError(message)
-    # pandas hashes, so mixed types need no order; it refuses the other byte order.
-    codes, _ = pd.factorize(array.astype(array.dtype.newbyteorder("="), copy=False))
-    missing = np.flatnonzero(codes < 0)
-    if missing.size:
-        message = (
-            f"`{name}` must label every sample, but has {missing.size} missing values, the first "
-            f"at position {missing[0]}: drop those samples from both arrays."
-        )
-        raise ViewError(message)
-    return codes.astype(np.int32)
-
-
-def _match_dense(table: _Table) -> int:
-    """Count the samples on the best one-to-one pairing, by the Hungarian method."""
-    counts = np.zeros((table.class_size.size, table.cluster_size.size), dtype=np.int64)
-    counts[table.row, table.col] = table.count
-    return int(counts[linear_sum_assignment(counts, maximize=True)].sum())
-
-
-def _match_sparse(table: _Table) -> int:
-    """Count the samples on the best one-to-one pairing, without filling in the table.
-
-    Each row gets a dummy column of its own, of count 0, so that leaving it unpaired is an edge
-    too and a full matching always exists. One is then added to every count, since SciPy reads 0
-    as no edge: every full matching has one edge a row, so their order stays.
-    """
-    sides = [(table.class_size.size, table.row), (table.cluster_size.size, table.col)]
-    # The search costs a pass over the columns for each row: the fewer rows, the better.
-    (n_rows, row), (n_cols, col) = sorted(sides, key=itemgetter(0))
-    dummy = np.arange(n_rows, dtype=np.int32)
-    weight = np.concatenate([table.count + 1.0, np.ones(n_rows)])
-    edges = (np.concatenate([row, dummy]), np.concatenate([col, n_cols + dummy]))
-    graph = csr_array(coo_array((weight, edges), shape=(n_rows, n_cols + n_rows)))
-    paired = min_weight_full_bipartite_matching(graph, maximize=True)
-    return int(graph[paired].sum()) - n_rows
-
-
-def _entropy(p: NDArray[np.float64]) -> float:
-    """−Σ p log p."""
-    return -float(p @ np.log(p))
-
-
-def _count_pairs(size: NDArray[np.int64]) -> int:
-    """Σ n(n − 1)/2, exact up to n = 3·10⁹."""
-    return int(size @ (size - 1)) // 2

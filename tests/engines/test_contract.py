@@ -15,6 +15,7 @@ from manyview.kernels import choose_kernels
 from manyview.readings import Reading
 from manyview.solver.alternation import Schedule, solve
 from manyview.solver.problem import Settings, pose
+from manyview.solver.updates import compare, keep, recall
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +121,12 @@ def test_a_sample_holds_whole_rows(engine, data, rng):
 def test_kept_labels_come_back(engine, data):
     engine.load(data, None)
     engine.map_reduce(set_all, 3)
-    engine.keep_labels()
+    engine.map_reduce(keep)
     engine.map_reduce(set_all, 4)
-    engine.recall_labels()
+    engine.map_reduce(keep)
+    counts = engine.map_reduce(compare, 0, 1, 5)
+    assert counts[3, 4] == counts.sum() == len(data)
+    engine.map_reduce(recall, 0)
     assert np.all(engine.gather("labels") == 3)
 
 

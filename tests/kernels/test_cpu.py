@@ -208,3 +208,22 @@ def test_add_and_rem_do_not_see_an_offset(rng, offset, scale):
         )
         rem = _sweep.removal(clusters, b, i, c, 0, 1.0, *np.zeros((2, 1, b.shape[1])))
         assert abs(add - rem - change) <= 1e-10 * max(add, rem)
+
+
+@given(case=problems(), lam=st.sampled_from([0.01, 0.3, 10.0]))
+def test_margins_compare_what_a_copy_of_the_sample_would_cost(case, lam):
+    data, k, weights = case
+    engine, model, moments = posed(data, k, weights=weights, lam=lam)
+    labels, block = engine.gather("labels"), engine.sample(data.n_samples, None)[0]
+    state = (moments, model.problem.levels, model.pull)
+    margins = cpu.margins(block.projection, labels, block.group, *state)
+    without = objective_of(data, model, labels, weights)
+    scale = 1 + len(model.problem.dims) * model.problem.energy
+    for i in range(0, len(labels), 7):
+        copied, omega = data[np.append(np.arange(len(labels)), i)], np.append(block.weights, 1.0)
+        alone = objective_of(data[[i]], model, np.zeros(1, dtype=int))
+        add = [objective_of(copied, model, np.append(labels, c), omega) for c in range(k)]
+        add = np.array(add) - without - alone
+        least = np.delete(add, labels[i]).min(initial=np.inf)
+        if least > 1e-6 * scale:
+            assert margins[i] == pytest.approx(max(1 - add[labels[i]] / least, 0), abs=1e-5)

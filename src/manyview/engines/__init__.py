@@ -54,12 +54,6 @@ class Engine(Protocol):
         A visit gets (block, kernels, carry, order of the rows in the chunk, *shared).
         """
 
-    def keep_labels(self) -> None:
-        """Remember the labels as they are: those of the best start so far."""
-
-    def recall_labels(self) -> None:
-        """Go back to the labels that were kept; projections are stale until the next visit."""
-
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
         """Bring one sample-sized array to the host, in the order of the rows."""
 

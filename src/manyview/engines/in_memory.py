@@ -33,7 +33,6 @@ class InMemory:
         self.n_samples = 0
         self._block_rows = block_rows
         self._blocks: list[Block] = []
-        self._kept: list[NDArray[np.int32]] = []
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
         """Cut the rows into blocks of whole chunks."""
@@ -109,15 +108,6 @@ class InMemory:
             part, carry = visit(part, self.kernels, carry, order, *shared)
             block.labels[start : start + CHUNK_ROWS] = part.labels
         return carry
-
-    def keep_labels(self) -> None:
-        """Copy the labels of all blocks."""
-        self._kept = [block.labels.copy() for block in self._blocks]
-
-    def recall_labels(self) -> None:
-        """Put the copies back."""
-        pairs = zip(self._blocks, self._kept, strict=True)
-        self._blocks = [replace(block, labels=labels) for block, labels in pairs]
 
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
         """Concatenate one field of all blocks."""

@@ -74,6 +74,17 @@ class Kernels(Protocol):
     ) -> NDArray[np.int32]:
         """Label each row by the cluster of least add(c), statistics frozen."""
 
+    def margins(
+        self,
+        projection: Any,
+        labels: IntArray,
+        group: IntArray,
+        moments: ClusterMoments,
+        levels: FloatArray,
+        pull: FloatArray,
+    ) -> FloatArray:
+        """1 − add(own) / least add of another cluster, statistics frozen: (rows,), in [0, 1]."""
+
     def assign(
         self,
         projection: Any,

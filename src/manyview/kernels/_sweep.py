@@ -197,7 +197,10 @@ def removal(s, b, i, c, u, w, center, spare):
 
 @compiled
 def cheapest(s, costs, b, i, u, own, best):
-    """Cluster whose add is least and below `best`, else `own`; sums stop once they exceed it."""
+    """Cluster but `own` whose add is least and below `best`, else `own`, and that add or `best`.
+
+    Sums stop once they exceed `best`.
+    """
     target = own
     for c in range(len(costs.grow)):
         if c == own:
@@ -213,7 +216,7 @@ def cheapest(s, costs, b, i, u, own, best):
         if cost < best:
             best = cost
             target = c
-    return target
+    return target, best
 
 
 @compiled
@@ -221,7 +224,21 @@ def nearest(s, b, group, labels):
     """Cluster of least add for a sample of weight one, statistics frozen."""
     costs = prepare_all(s, 1.0)
     for i in range(len(b)):
-        labels[i] = cheapest(s, costs, b, i, group[i], -1, np.inf)
+        labels[i], _ = cheapest(s, costs, b, i, group[i], -1, np.inf)
+
+
+@compiled
+def margins(s, b, labels, group, out):
+    """1 − add(own) / least add of another cluster; 1 where there is no other."""
+    costs = prepare_all(s, 1.0)
+    for i in range(len(b)):
+        u, own = group[i], labels[i]
+        add = costs.grow[own]
+        for p in range(len(s.pull)):
+            distance = squared_distance(b, i, costs.center, own, s.starts[p], s.ends[p])
+            add += costs.slope[u, own, p] * distance
+        _, other = cheapest(s, costs, b, i, u, own, np.inf)
+        out[i] = max(1.0 - add / other, 0.0) if other > 0.0 else 0.0
 
 
 @compiled
@@ -261,7 +278,7 @@ def sweep(s, b, labels, group, weights, order, tolerance):
             costs = prepare_all(s, w)
             prepared_for = w
         leave = removal(s, b, i, c, u, w, center, costs.spare)
-        target = cheapest(s, costs, b, i, u, c, leave * (1.0 - tolerance))
+        target, _ = cheapest(s, costs, b, i, u, c, leave * (1.0 - tolerance))
         if target != c:
             transfer(s, b, i, u, c, -1, w)
             transfer(s, b, i, u, target, 1, w)

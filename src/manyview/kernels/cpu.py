@@ -27,6 +27,7 @@ __all__ = [
     "cluster_sums",
     "columns",
     "embed",
+    "margins",
     "moments",
     "nearest",
     "project",
@@ -154,6 +155,20 @@ def nearest(
     labels = np.empty(len(projection), dtype=np.int32)
     sweep.nearest(_clusters(moments, levels, pull), projection, group, labels)
     return labels
+
+
+def margins(
+    projection: NDArray[Any],
+    labels: IntArray,
+    group: IntArray,
+    moments: ClusterMoments,
+    levels: FloatArray,
+    pull: FloatArray,
+) -> FloatArray:
+    """1 − add(own) / least add of another cluster, statistics frozen."""
+    out = np.empty(len(projection))
+    sweep.margins(_clusters(moments, levels, pull), projection, labels, group, out)
+    return out
 
 
 def assign(

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.random import Generator
 
 from manyview.blocks import ClusterMoments
+from manyview.contingency import Table
 from manyview.engines import Engine
 from manyview.errors import DataWarning
 from manyview.solver import initialization as start
 from manyview.solver.state import Model, OnStep, Problem, Progress, Solution, Step
 from manyview.solver.updates import (
     accumulate,
+    compare,
+    keep,
     objective,
     predict,
     project,
+    recall,
     recount,
     shrinkage,
     update_alpha,
@@ -64,13 +68,23 @@ def solve(
             engine.scan(start.fill_empty, sizes.astype(np.int64), 0)
         run = _Run(engine, schedule, n_start, int(rng.integers(2**31)), on_step)
         solution = run.alternate(beginning.model)
+        engine.map_reduce(keep)
         # equal up to rounding: the first wins, so that rounding does not rename the clusters
         if best is None or solution.objective < best.objective - SAME * abs(best.objective):
             best = solution
-            engine.keep_labels()
     assert best is not None
-    engine.recall_labels()
-    return best
+    stability = _agreement(engine, best, schedule.n_init)
+    engine.map_reduce(recall, best.start)
+    return replace(best, stability=stability)
+
+
+def _agreement(engine: Engine, best: Solution, n_starts: int) -> float:
+    """Mean adjusted Rand index of the best start with each other; NaN where there is no other."""
+    k = best.model.problem.n_clusters
+    others = [other for other in range(n_starts) if other != best.start]
+    tables = [engine.map_reduce(compare, best.start, other, k) for other in others]
+    agreements = [Table.of(table).pairs().adjusted_rand() for table in tables]
+    return float(np.mean(agreements)) if agreements else float("nan")
 
 
 class _Run:
@@ -115,6 +129,7 @@ class _Run:
             history=np.array(self._trace),
             n_iter=n_iter,
             converged=converged,
+            start=self._start,
         )
 
     def _first_sweeps(self, model: Model) -> int:

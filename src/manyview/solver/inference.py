@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from manyview.blocks import ClusterMoments
+import numpy as np
+
+from manyview.blocks import ClusterMoments, FloatArray
 from manyview.engines import Engine
 from manyview.solver.problem import measure, read_as, scaled_lambda, set_baselines
 from manyview.solver.state import Model
-from manyview.solver.updates import embed, objective, predict, recount, shrinkage
+from manyview.solver.updates import confide, embed, objective, predict, recount, shrinkage
 from manyview.views import MultiViewData
 
 __all__ = ["Fitted"]
@@ -36,6 +38,11 @@ class Fitted:
     def embed(self, engine: Engine) -> None:
         """Turn the projections of labelled rows into z, eq. (Z)."""
         engine.map_reduce(embed, shrinkage(self.moments, self.model))
+
+    def confidence(self, engine: Engine) -> FloatArray:
+        """Margin in F of the labels in an engine: by which share their cluster is cheapest."""
+        engine.map_reduce(confide, self.model, self.moments)
+        return np.asarray(engine.gather("projection")[:, 0], dtype=np.float64)
 
     def loss(self, engine: Engine, lam: float) -> float:
         """F of labelled rows as a data set of its own; `lam` is relative."""

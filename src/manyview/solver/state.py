@@ -123,6 +123,8 @@ class Solution:
     history: FloatArray  # F at the start and after each iteration, and after the last sweeps
     n_iter: int
     converged: bool
+    start: int = 0  # which of the starts it came from
+    stability: float = float("nan")  # its agreement with the other starts
 
 
 def narrator(callback: OnStep | None, verbose: int) -> OnStep:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from manyview.blocks import Block, ClusterMoments, FloatArray, IntArray, Shrinkage, Sums
 from manyview.kernels import Kernels
@@ -20,11 +21,15 @@ from manyview.threads import limit_threads
 
 __all__ = [
     "accumulate",
+    "compare",
+    "confide",
     "embed",
+    "keep",
     "objective",
     "orthonormalize",
     "predict",
     "project",
+    "recall",
     "recount",
     "shrinkage",
     "update_H",
@@ -88,6 +93,35 @@ def embed(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, Sum
     """Replace b by z, eq. (Z)."""
     Z = kernels.embed(block.projection, block.labels, block.group, shrink)
     return replace(block, projection=Z), Sums(())
+
+
+def confide(
+    block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
+) -> tuple[Block, Sums]:
+    """Replace b by the margin in F of each label: (rows, 1)."""
+    b = _project(block, kernels, model)
+    state = (moments, model.problem.levels, model.pull)
+    margins = kernels.margins(b, block.labels, block.group, *state)
+    return replace(block, projection=margins[:, None]), Sums(())
+
+
+def keep(block: Block, kernels: Kernels) -> tuple[Block, Sums]:
+    """Remember the labels of this start."""
+    return replace(block, kept=(*block.kept, block.labels.copy())), Sums(())
+
+
+def recall(block: Block, kernels: Kernels, n_start: int) -> tuple[Block, Sums]:
+    """Go back to the labels of a start; projections are stale until the next visit."""
+    return replace(block, labels=block.kept[n_start], kept=()), Sums(())
+
+
+def compare(
+    block: Block, kernels: Kernels, n_start: int, other: int, k: int
+) -> tuple[Block, csr_array[Any]]:
+    """Count the rows in each pair of clusters of two starts: (k, k)."""
+    pairs = (block.kept[n_start], block.kept[other])
+    ones = np.ones(len(block.labels), dtype=np.int64)
+    return block, csr_array((ones, pairs), shape=(k, k))
 
 
 def _project(block: Block, kernels: Kernels, model: Model) -> Any:
