@@ -8,8 +8,8 @@ of all spaces: what a choice by chance among them gives. Rows are shuffled by th
 means over seeds, compared over the data sets by Wilcoxon's signed-rank test, with Holm's correction
 for the six pairs of one method and metric.
 
-    python benchmarks/bench_anchors.py [--quick] [--out benchmarks/results/bench_anchors.csv]
-                                       [--page docs/theory.md]
+    python benchmarks/bench_anchors.py [--quick] [--again]
+        [--out benchmarks/results/bench_anchors.csv] [--page docs/theory.md]
 
 The full run also writes its tables into the page.
 """
@@ -28,7 +28,7 @@ from sklearn.exceptions import ConvergenceWarning
 from manyview import OMVCDR
 from manyview.baselines import LMVSC, SMVSC
 from manyview.benchmark.statistics import wilcoxon_holm
-from manyview.datasets import load_benchmark
+from manyview.datasets import load_benchmark, make_multiview_blobs
 from manyview.datasets.benchmarks import benchmark_files
 from manyview.metrics import evaluate
 from manyview.threads import limit_threads
@@ -74,10 +74,9 @@ def run(name: str) -> Iterator[dict[str, object]]:
         model = OMVCDR(k, random_state=seed).fit(data[order])
         spaces = {f"space {p}": len(anchors[0]) for p, anchors in enumerate(model.anchors_)}
         numbers = {"default": None, **choose_anchors(model), **spaces}
-        trait = {"n_clusters": k, "weights_fall": bool((np.diff(model.space_weights_) < 0).all())}
         for method, cls in METHODS.items():
             for row in scores_of(cls, data[order], target[order], k, numbers, seed):
-                yield {"data": name, "method": method, "seed": seed, **trait, **row}
+                yield {"data": name, "n_clusters": k, "method": method, "seed": seed, **row}
 
 
 def mean_scores(rows: pd.DataFrame, method: str, metric: str) -> pd.DataFrame:
@@ -96,28 +95,41 @@ def verdict(difference: float, p: float) -> str:
     return "helps" if difference > 0 else "hurts"
 
 
-def comparisons(rows: pd.DataFrame) -> str:
-    """Each rule against the default and against chance, over the data sets."""
-    lines = []
+def compare(rows: pd.DataFrame) -> pd.DataFrame:
+    """Each choice against the default and against chance, over the data sets."""
+    tables = []
     for method in METHODS:
         for metric in METRICS:
             scores = mean_scores(rows, method, metric)
-            for pair in wilcoxon_holm(scores).itertuples():
-                if pair.first not in CHOICES or pair.second in CHOICES:
-                    continue
-                gap = scores[pair.first] - scores[pair.second]
-                lines.append(
-                    [
-                        f"`{method}`",
-                        metric.upper(),
-                        f"{pair.first} against {pair.second}",
-                        f"{pair.difference:+.3f}",
-                        f"{(gap > 0).sum()} / {(gap == 0).sum()} / {(gap < 0).sum()}",
-                        f"{pair.p:.3f}",
-                        f"{pair.p_holm:.3f}",
-                        verdict(pair.difference, pair.p_holm),
-                    ]
+            pairs = wilcoxon_holm(scores)
+            asked = pairs[pairs["first"].isin(CHOICES) & ~pairs["second"].isin(CHOICES)]
+            gaps = [scores[one] - scores[two] for one, two in asked[["first", "second"]].to_numpy()]
+            tables.append(
+                asked.assign(
+                    method=method,
+                    metric=metric,
+                    counts=[f"{(g > 0).sum()} / {(g == 0).sum()} / {(g < 0).sum()}" for g in gaps],
+                    verdict=list(map(verdict, asked["difference"], asked["p_holm"])),
                 )
+            )
+    return pd.concat(tables, ignore_index=True)
+
+
+def comparison_table(pairs: pd.DataFrame) -> str:
+    """The tests, a line each."""
+    lines = [
+        [
+            f"`{pair.method}`",
+            pair.metric.upper(),
+            f"{pair.first} against {pair.second}",
+            f"{pair.difference:+.3f}",
+            pair.counts,
+            f"{pair.p:.3f}",
+            f"{pair.p_holm:.3f}",
+            pair.verdict,
+        ]
+        for pair in pairs.itertuples()
+    ]
     header = ["method", "metric", "choice", "mean gain", "better / same / worse", "p", "p (Holm)"]
     return markdown([*header, "verdict"], lines)
 
@@ -136,14 +148,30 @@ def accuracies(rows: pd.DataFrame) -> str:
     return markdown(["set", "k", "anchors: largest", "anchors: mean", *header], lines)
 
 
-def findings(rows: pd.DataFrame) -> str:
-    """How the weights chose."""
-    runs = rows.drop_duplicates(["data", "seed"])
+def findings(rows: pd.DataFrame, pairs: pd.DataFrame) -> str:
+    """How the weights chose, and whether that helped."""
+    fits = rows.drop_duplicates(["data", "seed", "rule"])
+    chosen = fits.pivot_table(index=["data", "seed"], columns="rule", values="n_anchors")
+    n_smallest = int((chosen["largest"] == chosen["space 0"]).sum())
+    verdicts = [f"{int(count)} × {text}" for text, count in pairs["verdict"].value_counts().items()]
     return (
-        f"{runs['data'].nunique()} sets of at most {MAX_SAMPLES} samples and "
-        f"{MAX_VALUES / 1e6:g} million values, {runs['seed'].nunique()} seeds. The weights fell from each space to the next larger one "
-        f"in {runs['weights_fall'].sum()} of {len(runs)} fits."
+        f"{rows['data'].nunique()} sets of at most {MAX_SAMPLES} samples and "
+        f"{MAX_VALUES / 1e6:g} million values, {rows['seed'].nunique()} seeds. The smallest space "
+        f"had the largest weight in {n_smallest} of {len(chosen)} fits. Verdicts of the "
+        f"{len(pairs)} tests: {', '.join(verdicts)}."
     )
+
+
+def weights_on_noise() -> str:
+    """Weights where there is nothing to find, the spaces in both orders."""
+    k = 6
+    noise = make_multiview_blobs(600, (60, 60), n_clusters=k, separation=0, random_state=0).data
+    texts = []
+    for dims in ([k, 2 * k, 3 * k], [3 * k, 2 * k, k]):
+        model = OMVCDR(k, latent_dims=dims, random_state=0).fit(noise)
+        weights = ", ".join(f"{weight:.2f}" for weight in model.space_weights_)
+        texts.append(f"{weights} for dimensions {', '.join(map(str, dims))}")
+    return f"On noise without clusters the weights are {' and '.join(texts)}."
 
 
 def set_names(*, quick: bool) -> list[str]:
@@ -158,22 +186,25 @@ def main() -> None:
     """Run, keep the rows, print the comparisons, and write them into the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="three small sets; no page")
+    parser.add_argument("--again", action="store_true", help="compare the rows of the last run")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/bench_anchors.csv"))
     parser.add_argument("--page", type=Path, default=Path("docs/theory.md"))
     arguments = parser.parse_args()
-    rows: list[dict[str, object]] = []
-    with limit_threads(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for name in set_names(quick=arguments.quick):
-            rows += run(name)
-            print(f"{name}: done", flush=True)
-    if not rows:
-        print("no data set; set MANYVIEW_DATA to the folder of the benchmark files")
-        return
-    table = pd.DataFrame(rows)
-    text = "\n\n".join([findings(table), comparisons(table), accuracies(table)])
+    if arguments.again:
+        table = pd.read_csv(arguments.out)
+    else:
+        names = set_names(quick=arguments.quick)
+        with limit_threads(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            table = pd.DataFrame(row for name in names for row in run(name))
+        if table.empty:
+            print("no data set; set MANYVIEW_DATA to the folder of the benchmark files")
+            return
+        keep_rows(arguments.out, table)
+    pairs = compare(table)
+    found = f"{findings(table, pairs)} {weights_on_noise()}"
+    text = "\n\n".join([found, comparison_table(pairs), accuracies(table)])
     print(text)
-    keep_rows(arguments.out, table)
     if not arguments.quick:
         write_section(arguments.page, "anchors", text)
 

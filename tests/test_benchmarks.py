@@ -65,7 +65,7 @@ def test_reasons_are_given_only_where_the_exponent_differs(monkeypatch):
         ]
     )
     monkeypatch.setattr(bench_growth, "REASONS", {("opmc", "d", "time"): "a reason."})
-    assert bench_growth.reasons(exponents).splitlines() == [
+    assert bench_growth.reasons(exponents).splitlines()[2:] == [
         "* time of `opmc` in d: a reason.",
         "* time of `opmc` in k: no reason known.",
     ]
@@ -96,6 +96,27 @@ def test_chance_among_the_spaces_is_their_mean():
     assert scores.to_dict() == pytest.approx(
         {"largest": 0.2, "mean": 0.3, "default": 0.1, "any": 0.4}
     )
+
+
+def test_a_choice_that_always_gains_is_found_to_help():
+    gains = {"largest": 0.2, "mean": -0.2, "default": 0.0, "space 0": 0.0}
+    rows = pd.DataFrame(
+        [
+            {"data": name, "n_clusters": 2, "method": method, "seed": 0, "rule": rule}
+            | {"n_anchors": 4 if rule in ("largest", "space 0") else 9, "acc": score, "nmi": score}
+            for name in range(12)
+            for method in ("lmvsc", "smvsc")
+            for rule, gain in gains.items()
+            for score in [0.5 + gain + name / 1000]
+        ]
+    )
+    pairs = bench_anchors.compare(rows)
+    verdicts = pairs.groupby("first")["verdict"].unique()
+    assert list(verdicts["largest"]) == ["helps"]
+    assert list(verdicts["mean"]) == ["hurts"]
+    text = bench_anchors.findings(rows, pairs)
+    assert "in 12 of 12 fits" in text
+    assert "8 × helps, 8 × hurts" in text
 
 
 def test_a_section_is_replaced_and_the_rest_of_the_page_stays(tmp_path):
