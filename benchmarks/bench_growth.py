@@ -152,34 +152,42 @@ METHODS = [
 
 
 BLOCKS = "rows are read in blocks of bounded size, and a block is the larger part at these sizes."
-NARROW = "products of few columns cost more a column than those of many."
-ENDING = "the last k-means, O(n k²) in k dimensions, is not in the statement."
-SILHOUETTES = "silhouettes of at most 1000 rows, the same for every n and k, are the larger part."
+NARROW = "probably products of few columns that cost more a column than those of many."
+ENDING = "probably the last k-means, O(n k²) in k dimensions, which is not in the statement."
+SILHOUETTES = "a part that is the same for every n and k, probably silhouettes of 1000 rows."
 SWEEPS = "sweeps over the labels take O(n k D); the paper counts O(n k) a space and drops it."
 EDGES = "passes over the edges of the graph, whatever d and D, take longer than the graph itself."
-SEVERAL = "several arrays of n D stand beside one of n d; constants of 1 hide that."
-# of the exponents that differed when they were looked at, by profiles of the largest sizes
+SEVERAL = "probably since several arrays of n D stand beside one of n d; constants of 1 hide that."
+# seen in a profile, a count or the rows themselves; "probably" where only inferred from the code
 REASONS: dict[tuple[str, str, str], str] = {
-    ("omvcdr", "d", "time"): "sweeps over the labels, O(n k D), do not depend on d.",
+    ("omvcdr", "d", "time"): "in part sweeps over the labels, O(n k D), which do not depend on d; "
+    "the rest is not explained.",
     ("omvcdr", "k", "time"): SWEEPS,
-    ("omvcdr", "n", "memory"): "beyond 10 000 rows the start copies a sample: a step, no slope.",
-    ("published_omvcdr", "d", "time"): "sweeps over Z and the labels do not depend on d.",
-    ("published_omvcdr", "D", "time"): "the k-means of the start does not depend on D.",
+    (
+        "omvcdr",
+        "n",
+        "memory",
+    ): "probably the start, which beyond 10 000 rows copies a sample: a step, no slope.",
+    ("published_omvcdr", "d", "time"): "probably sweeps over Z and the labels, whatever d.",
+    ("published_omvcdr", "D", "time"): "probably the k-means of the start, whatever D.",
     ("published_omvcdr", "k", "time"): SWEEPS,
     ("fmr", "d", "time"): "with fewer samples than features only O(n² d) depends on d; the "
     "eigenvectors of the kernel, the iterations and the ending do not.",
     ("fmr", "k", "time"): "the spectral ending, with twenty runs of k-means, is not in the "
     "statement.",
-    ("fmr", "d", "memory"): "copies of the views, O(n d), are not in the statement.",
-    ("fmr", "D", "memory"): "arrays of n D are not in the statement, and D is not small beside n.",
+    ("fmr", "d", "memory"): "probably copies of the views, O(n d), are not in the statement.",
+    (
+        "fmr",
+        "D",
+        "memory",
+    ): "probably arrays of n D are not in the statement, and D is not small beside n.",
     ("sfmc", "n", "time"): "the number of passes over the graph is not fixed, and grows with n.",
     ("sfmc", "d", "time"): EDGES,
     ("sfmc", "D", "time"): EDGES,
-    ("sfmc", "k", "time"): "passes over the edges, O(n k) with a large constant, and their number, "
-    "which grows with k, rule.",
+    ("sfmc", "k", "time"): "distances between embeddings, O(n k) a pass, take the largest part.",
     ("sfmc", "d", "memory"): "rows turn to float64 in blocks of bounded distances to anchors, not "
     "of bounded width; here a block is a whole view.",
-    ("sfmc", "k", "memory"): "the embedding, O(n k), is not in the statement.",
+    ("sfmc", "k", "memory"): "probably the embedding, O(n k), which is not stated.",
     ("smvsc", "D", "time"): "products with A, O(n D²), and factorizations of D × D matrices are "
     "not in the statement; they take over as D nears d.",
     ("smvsc", "d", "memory"): BLOCKS,
@@ -187,7 +195,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("opmc", "k", "time"): "it comes to rest before the last iteration at the largest k.",
     ("fpmvs", "d", "memory"): BLOCKS,
     ("fpmvs", "k", "memory"): BLOCKS,
-    ("lmvsc", "d", "time"): "the simplex problems, O(n D²) at most, do not depend on d.",
+    ("lmvsc", "d", "time"): "in part the simplex problems, which do not depend on d.",
     ("lmvsc", "k", "time"): ENDING,
     ("lmvsc", "d", "memory"): BLOCKS,
     ("lmvsc", "D", "memory"): BLOCKS,
@@ -195,7 +203,7 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("awmvc", "k", "memory"): SEVERAL,
     ("ksums", "k", "time"): NARROW,
     ("matrix_factorization", "d", "time"): "the number of Lanczos steps is not fixed and grows "
-    "with d, and the views outgrow the cache.",
+    "with d; probably the views also outgrow the cache.",
     ("matrix_factorization", "D", "time"): "where D exceeds a third of the small side a full SVD "
     "takes the place of Lanczos' method; it does not depend on D.",
     ("matrix_factorization", "D", "memory"): SEVERAL,
