@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from definitions import objective_of
+from definitions import joint_objective, objective_of
 from manyview import OMVCDR, MultiViewData
 from manyview.datasets import load_benchmark, make_multiview_blobs
 from manyview.errors import ConvergenceWarning, DataWarning, NotEnoughSamplesError, ViewError
@@ -246,6 +246,19 @@ def test_the_embedding_has_the_spaces_side_by_side(blobs):
     np.testing.assert_array_equal(np.hstack(graph), Z)
     assert [anchors[0].shape for anchors in model.anchors_] == [(4, 12), (8, 12), (12, 12)]
     assert model.get_feature_names_out()[0] == "omvcdr0"
+
+
+def test_the_objective_is_that_of_an_anchor_graph(blobs):
+    data, _ = blobs
+    model = OMVCDR(4, scale=None, random_state=0).fit(data)
+    one, all_present = np.ones(300), np.ones((300, 3), dtype=bool)
+    J = 0.0
+    for Z, anchors, g in zip(
+        model.anchor_graph(data), model.anchors_, model._fitted.model.pull, strict=True
+    ):
+        bases = [A.T for A in anchors]
+        J += joint_objective(data.views, bases, Z, model.labels_, g, one, all_present)
+    assert pytest.approx(model.objective_) == J
 
 
 def test_latent_dims_follow_the_rule_and_the_user(rng):

@@ -1,0 +1,35 @@
+"""What the benchmarks that write into docs share: rows to a file, tables into a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from manyview import durable
+
+
+def keep_rows(path: Path, rows: pd.DataFrame) -> None:
+    """Write rows as CSV, and say where."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    durable.write_text(path, rows.to_csv(index=False))
+    print(f"rows: {path}")
+
+
+def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """A table of texts."""
+    rule = ["---"] * len(header)
+    return "\n".join("| " + " | ".join(line) + " |" for line in (header, rule, *lines))
+
+
+def write_section(page: Path, name: str, text: str) -> None:
+    """Replace what stands between the markers `<!-- name -->` and `<!-- /name -->` of a page."""
+    opening, closing = f"<!-- {name} -->", f"<!-- /{name} -->"
+    before, found, rest = page.read_text().partition(opening)
+    _, closed, after = rest.partition(closing)
+    if not (found and closed):
+        msg = f"{page} has no section between {opening} and {closing}; add the two lines."
+        raise ValueError(msg)
+    durable.write_text(page, f"{before}{opening}\n\n{text.strip()}\n\n{closing}{after}")
+    print(f"page: {page}, section {name}")

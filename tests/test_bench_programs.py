@@ -1,0 +1,131 @@
+"""The benchmarks that write into docs: what they compute, by hand."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bench_anchors
+import bench_growth
+from bench_growth import AXES, METHODS, Size
+from manyview.baselines import BASELINES
+from manyview.datasets import make_multiview_blobs
+from page import markdown, write_section
+
+
+def test_an_exponent_is_the_slope_of_the_upper_half():
+    x = pd.Series([1.0, 2.0, 4.0, 8.0, 16.0])
+    assert bench_growth.slope(x, 3 * x**1.5) == pytest.approx(1.5)
+    assert bench_growth.slope(x, (3 * x**2).where(x >= 4, 1000)) == pytest.approx(2)
+
+
+def test_a_statement_is_a_sum_of_products():
+    size = Size(n=2, d=3, D=5, k=7)
+    assert bench_growth.stated("n d D + d D²", size) == 2 * 3 * 5 + 3 * 25
+    assert bench_growth.stated("n k + n min(n,d)", size) == 2 * 7 + 2 * 2
+
+
+def test_something_is_stated_of_every_method():
+    assert {method.name for method in METHODS} == {"omvcdr", *BASELINES}
+
+
+TIED = [method for method in METHODS if method.is_tied]
+
+
+@pytest.mark.parametrize("method", TIED, ids=lambda method: method.name)
+def test_spaces_of_k_2k_and_so_on_have_the_dimensions_of_the_size(method):
+    for size in (size for axis in AXES for size in method.sizes(axis)):
+        p = bench_growth.n_spaces(size)
+        assert size.k * p * (p + 1) // 2 == size.D
+
+
+def test_the_latent_spaces_have_the_dimensions_of_the_size():
+    ours = METHODS[0]
+    for size in (size for axis in AXES for size in ours.sizes(axis)):
+        assert sum(ours.make(size).latent_dims) == size.D
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_a_measurement_has_a_time_a_memory_and_both_statements(method):
+    size = Size(n=120, d=60, D=24, k=4)
+    data = make_multiview_blobs(120, (30, 30), n_clusters=4, random_state=0).data
+    row = bench_growth.measure(method, size, data, 1)
+    assert min(row[column] for column in bench_growth.MEASURED) > 0
+
+
+def test_reasons_are_given_only_where_the_exponent_differs(monkeypatch):
+    cell = {"stated_time": 1.0, "memory": 1.0, "stated_memory": 1.0}
+    exponents = pd.DataFrame(
+        [
+            {"method": "opmc", "axis": "n", "time": 1.1, **cell},
+            {"method": "opmc", "axis": "d", "time": 2.0, **cell},
+            {"method": "opmc", "axis": "k", "time": 0.5, **cell},
+        ]
+    )
+    monkeypatch.setattr(bench_growth, "REASONS", {("opmc", "d", "time"): "a reason."})
+    assert bench_growth.reasons(exponents).splitlines()[2:] == [
+        "* time of `opmc` in d: a reason.",
+        "* time of `opmc` in k: no reason known.",
+    ]
+    table = bench_growth.table(exponents, "time").splitlines()
+    assert "| `opmc` | O(n d k) | 1.10 (1.00) | **2.00 (1.00)** | – | **0.50 (1.00)** |" in table
+
+
+def test_the_weights_choose_the_number_of_anchors():
+    anchors = [[np.zeros((d, 9))] for d in (4, 8, 12)]
+    model = SimpleNamespace(anchors_=anchors, space_weights_=np.array([0.2, 0.5, 0.3]))
+    assert bench_anchors.choose_anchors(model) == {"largest": 8, "mean": 8}  # 0.8 + 4 + 3.6 = 8.4
+
+
+def test_chance_among_the_spaces_is_their_mean():
+    rows = pd.DataFrame(
+        [
+            {"data": "a", "method": "lmvsc", "rule": rule, "acc": acc}
+            for rule, acc in [
+                ("default", 0.1),
+                ("largest", 0.2),
+                ("mean", 0.3),
+                ("space 0", 0.2),
+                ("space 1", 0.6),
+            ]
+        ]
+    )
+    scores = bench_anchors.mean_scores(rows, "lmvsc", "acc").loc["a"]
+    assert scores.to_dict() == pytest.approx(
+        {"largest": 0.2, "mean": 0.3, "default": 0.1, "any": 0.4}
+    )
+
+
+def test_a_choice_that_always_gains_is_found_to_help():
+    gains = {"largest": 0.2, "mean": -0.2, "default": 0.0, "space 0": 0.0}
+    rows = pd.DataFrame(
+        [
+            {"data": name, "n_clusters": 2, "method": method, "seed": 0, "rule": rule}
+            | {"n_anchors": 4 if rule in ("largest", "space 0") else 9, "acc": score, "nmi": score}
+            for name in range(12)
+            for method in ("lmvsc", "smvsc")
+            for rule, gain in gains.items()
+            for score in [0.5 + gain + name / 1000]
+        ]
+    )
+    pairs = bench_anchors.compare(rows)
+    verdicts = pairs.groupby("first")["verdict"].unique()
+    assert list(verdicts["largest"]) == ["helps"]
+    assert list(verdicts["mean"]) == ["hurts"]
+    text = bench_anchors.findings(rows, pairs)
+    assert "in 12 of 12 fits" in text
+    assert "8 × helps, 8 × hurts" in text
+
+
+def test_a_section_is_replaced_and_the_rest_of_the_page_stays(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("above\n<!-- a -->\nold\n<!-- /a -->\nbelow\n")
+    for _ in range(2):
+        write_section(page, "a", markdown(["x"], [["1"]]))
+    assert page.read_text() == (
+        "above\n<!-- a -->\n\n| x |\n| --- |\n| 1 |\n\n<!-- /a -->\nbelow\n"
+    )
+    with pytest.raises(ValueError, match="has no section"):
+        write_section(page, "b", "text")
