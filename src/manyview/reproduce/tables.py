@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
+from manyview.benchmark.grids import at_best_point, point_key
 from manyview.paper import PAPER_SETS, paper_ablation, paper_results
 from manyview.reproduce.scope import PUBLISHED, FoundSet
 
@@ -262,25 +262,22 @@ def sensitivity_table(oracle: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
-    """Each metric at its own best point: the largest mean over seeds. One point is no choice."""
+    """Each metric at its own best point. One point is no choice."""
     cells = []
     for (data, method), group in rows.groupby(["data", "method"], sort=False):
         done = group[group["status"] == "done"]
-        points = [json.dumps(point, sort_keys=True) for point in done["parameters"]]
-        n_planned = len({json.dumps(point, sort_keys=True) for point in group["parameters"]})
         status, reason = _ending(group)
+        n_planned = group["parameters"].map(point_key).nunique()
         for metric in METRICS:
             cell = {"data": data, "method": method, "metric": metric}
             if len(done):
-                by_point = done.groupby(points, sort=False)[metric]
-                mean = by_point.mean()
-                best = str(mean.idxmax())
+                best = at_best_point(done, metric)
                 cell |= {
-                    "mean": float(mean[best]),
-                    "std": float(by_point.std(ddof=0)[best]),
-                    "n_runs": int(by_point.count()[best]),
-                    "n_points": len(mean),
-                    "parameters": best,
+                    "mean": float(best[metric].mean()),
+                    "std": float(best[metric].std(ddof=0)),
+                    "n_runs": len(best),
+                    "n_points": done["parameters"].map(point_key).nunique(),
+                    "parameters": point_key(best["parameters"].iloc[0]),
                 }
             cells.append({**cell, "n_planned": n_planned, "status": status, "reason": reason})
     table = pd.DataFrame(cells, columns=CELL_COLUMNS)
