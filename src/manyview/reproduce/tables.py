@@ -15,6 +15,8 @@ __all__ = [
     "METHOD_TITLES",
     "METRICS",
     "ablation_table",
+    "complete",
+    "has_risen",
     "label_free_table",
     "oracle_table",
     "order_table",
@@ -184,41 +186,41 @@ def ablation_table(
     return _beside(_placed(cells), paper).assign(protocol="oracle")
 
 
-def order_table(oracle: pd.DataFrame, shuffled: pd.DataFrame) -> pd.DataFrame:
-    """The published algorithm on rows in file order and on shuffled rows, both by the oracle.
+def order_table(file: pd.DataFrame, shuffled: pd.DataFrame) -> pd.DataFrame:
+    """Methods on rows in file order and on shuffled rows, both by the oracle.
 
     Parameters
     ----------
-    oracle : DataFrame
-        Rows of the stage "oracle".
+    file : DataFrame
+        Rows of the stages "oracle" or "ablation".
     shuffled : DataFrame
-        Rows of the stage "order".
+        Rows of the stages "order" or "ablation-shuffled"; their methods and sets are compared.
 
     Returns
     -------
     DataFrame
-        data, metric, file, shuffled, shuffled_std, n_shuffles, is_complete (all points of the
-        grid have a result), gain (file − shuffled).
+        data, method, metric, file, shuffled, shuffled_std, n_shuffles, is_complete (all points of
+        the grid have a result), gain (file − shuffled).
     """
-    key = ["data", "metric"]
-    ours = oracle[(oracle["method"] == PUBLISHED) & oracle["data"].isin(shuffled["data"])]
-    file = _cells(ours, METHOD_TITLES).set_index(key)
+    key = ["data", "method", "metric"]
+    is_asked = file["method"].isin(shuffled["method"]) & file["data"].isin(shuffled["data"])
+    ours = _cells(file[is_asked], METHOD_TITLES).set_index(key)
     other = _cells(shuffled, METHOD_TITLES).set_index(key)
     table = pd.DataFrame(
         {
-            "file": file["mean"],
+            "file": ours["mean"],
             "shuffled": other["mean"],
             "shuffled_std": other["std"],
             "n_shuffles": other["n_runs"],
-            "is_complete": (file["n_points"] == file["n_planned"])
+            "is_complete": (ours["n_points"] == ours["n_planned"])
             & (other["n_points"] == other["n_planned"]),
         }
-    ).reindex(file.index)
+    ).reindex(ours.index)
     return table.assign(gain=table["file"] - table["shuffled"]).reset_index()
 
 
 def time_table(oracle: pd.DataFrame) -> pd.DataFrame:
-    """Mean seconds of a fit, and relative to the published OMVCDR on the same set.
+    """Mean seconds of a fit, alone and relative to the published OMVCDR; iterations and memory.
 
     Parameters
     ----------
@@ -228,14 +230,15 @@ def time_table(oracle: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        data, method, seconds, relative, status, reason; NaN where a method has no result.
+        data, method, seconds, relative, n_iter, peak_memory (bytes), status, reason; NaN where a
+        method has no result.
     """
+    measured = ["seconds", "n_iter", "peak_memory"]
     rows = []
     for (data, method), group in oracle.groupby(["data", "method"], sort=False):
-        done = group[group["status"] == "done"]
-        seconds = float(done["seconds"].mean()) if len(done) else float("nan")
-        rows.append((data, method, seconds, *_ending(group)))
-    table = pd.DataFrame(rows, columns=["data", "method", "seconds", "status", "reason"])
+        done = group[group["status"] == "done"].reindex(columns=measured)
+        rows.append((data, method, *done.astype(float).mean(), *_ending(group)))
+    table = pd.DataFrame(rows, columns=["data", "method", *measured, "status", "reason"])
     own = table[table["method"] == PUBLISHED].set_index("data")["seconds"]
     table.insert(3, "relative", table["seconds"] / table["data"].map(own))
     return _ordered(table, METHOD_TITLES)
@@ -259,6 +262,16 @@ def sensitivity_table(oracle: pd.DataFrame) -> pd.DataFrame:
     table = own.reindex(columns=["data", "acc", "nmi"])
     table.insert(1, "lam", lam)
     return table.reset_index(drop=True)
+
+
+def complete(table: pd.DataFrame) -> pd.DataFrame:
+    """Cells in which all points of the grid have a result; the best of a part says little."""
+    return table[table["n_points"] == table["n_planned"]]
+
+
+def has_risen(objective: pd.Series[float]) -> bool:
+    """Whether the objective rose after its second value, beyond rounding."""
+    return bool((objective.diff().iloc[2:] > 1e-12 * objective.abs().max()).any())
 
 
 def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
