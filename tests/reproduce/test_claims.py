@@ -109,7 +109,9 @@ def test_variants_are_shuffled_too():
     parts = {"oracle": cells({PUBLISHED: 0.9}), "ablation": cells({"omvc": 0.5})}
     order = shuffles({PUBLISHED: 0.45})
     judge = ahead(["omvc"], only=["bdgp"])
-    assert judge(study(order=order, **parts)).verdict == UNCHECKED
+    found = judge(study(order=order, **parts))
+    assert found.verdict == UNCHECKED
+    assert found.evidence.endswith("(+80.00 %, not all shuffled).")
     mixed = shuffles({"omvc": 0.4})
     assert judge(study(order=order, ablation_order=mixed, **parts)).verdict == HOLDS
 

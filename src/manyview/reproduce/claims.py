@@ -12,6 +12,7 @@ from manyview.paper import PAPER_SETS
 from manyview.reproduce import judges, measures
 from manyview.reproduce.judges import ANCHORED, RIVALS, Judge, Study, ahead
 from manyview.reproduce.tables import METHOD_TITLES, records
+from manyview.reproduce.wording import listed
 
 __all__ = ["CLAIMED_GAINS", "CLAIMS", "RULES", "VERDICTS", "Claim", "judge_claims", "to_markdown"]
 
@@ -152,7 +153,7 @@ def to_markdown(table: pd.DataFrame, facts: Mapping[str, Any]) -> str:
     table : DataFrame
         As `judge_claims` returns it.
     facts : mapping
-        How the study was run: is_quick, n_done, n_runs, time_limit.
+        How the study was run: is_quick, sets, n_done, n_runs, time_limit.
 
     Returns
     -------
@@ -163,8 +164,8 @@ def to_markdown(table: pd.DataFrame, facts: Mapping[str, Any]) -> str:
     lines = [
         "# Claims of the paper",
         "",
-        f"Written by `manyview reproduce{options} --time-limit {facts['time_limit']:g}` from "
-        f"{facts['n_done']} runs that were done, of {facts['n_runs']}.",
+        f"Written by `manyview reproduce{options} --time-limit {facts['time_limit']:g}` on "
+        f"{listed(facts['sets'])}: {facts['n_done']} of {facts['n_runs']} runs were done.",
         "",
         RULES,
         "",

@@ -200,15 +200,18 @@ def _told(pair: _Pair, titles: Mapping[str, str], n_rivals: int) -> str:
     title = titles[pair.data]
     if not pair.ours or not pair.best:
         return f"{title}: not run yet"
-    text = f"{title}: {pair.ours['file']:.4f} in file order"
-    if not np.isnan(pair.ours["shuffled"]):
-        text += f", {pair.ours['shuffled']:.4f} shuffled"
-    text += f", against {pair.best['file']:.4f}"
-    if pair.best["shuffled"] != pair.best["file"] and not np.isnan(pair.best["shuffled"]):
-        text += f" and {pair.best['shuffled']:.4f}"
+    ours, best = pair.ours, pair.best
+    remarks = [f"{100 * (ours['file'] / best['file'] - 1):+.2f} %"]
+    text = f"{title}: {ours['file']:.4f} in file order"
+    if not np.isnan(ours["shuffled"]):
+        text += f", {ours['shuffled']:.4f} shuffled"
+    text += f", against {best['file']:.4f}"
+    if not np.isnan(best["shuffled"]) and best["shuffled"] != best["file"]:
+        text += f" and {best['shuffled']:.4f}"
     text += f" of {method_title(pair.name)}" if n_rivals > 1 else ""
-    gain = 100 * (pair.ours["file"] / pair.best["file"] - 1)
-    return f"{text} ({gain:+.2f} %{'' if pair.is_whole else ', not all have run'})"
+    remarks += ["not all shuffled"] if np.isnan([ours["shuffled"], best["shuffled"]]).any() else []
+    remarks += [] if pair.is_whole else ["not all have run"]
+    return f"{text} ({', '.join(remarks)})"
 
 
 def _further(study: Study, rivals: Sequence[str], ours: str) -> str:
@@ -242,13 +245,15 @@ def values_met(study: Study) -> Judgement:
     worst = own["difference"].abs().groupby(own["data"]).max().reindex(study.sets)
     parts = []
     for data, gap in worst.items():
-        text = f"all {len(METRICS)} values to four digits" if gap < SAME else f"off by {gap:.4f}"
+        text = (
+            f"all {len(METRICS)} values to four digits" if gap < SAME else f"off by up to {gap:.4f}"
+        )
         parts.append(f"{study.titles[str(data)]}: {'not run yet' if np.isnan(gap) else text}")
     if not parts:
         return Judgement(UNCHECKED, "No set of the paper was found.")
     outcomes = [None if np.isnan(gap) else bool(gap < SAME) for gap in worst]
     n_lost = len(PAPER_SETS) - len(worst)
-    text = f"{'; '.join(parts)} (the largest difference of four); {count(n_lost, 'set')} not here."
+    text = f"{'; '.join(parts)}; {count(n_lost, 'set')} not here."
     return Judgement(settle(outcomes, outcomes), text)
 
 

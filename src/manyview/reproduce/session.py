@@ -144,6 +144,7 @@ def _facts(
     options = " --quick" if request.quick else ""
     return {
         "is_quick": scope.is_quick,
+        "sets": [one.title for one in scope.sets],
         "n_seeds": scope.n_seeds,
         "n_seeds_oracle": scope.n_seeds_oracle,
         "n_seeds_elsewhere": scope.n_seeds_elsewhere,
