@@ -157,6 +157,16 @@ def test_the_papers_values(gap, verdict):
 
 
 @pytest.mark.parametrize(
+    ("gap", "features", "verdict"),
+    [(0.0, "784, 256", FAILS), (0.0, "240, 76", HOLDS), (0.1, "784, 256", UNCHECKED)],
+)
+def test_which_set_handwritten_is(gap, features, verdict):
+    sets = pd.DataFrame([("handwritten_2v", features)], columns=["file", "features"])
+    one = study(cells({PUBLISHED: 0.5}, "handwritten_2v", difference=gap), sets=sets)
+    assert judges.handwritten_is_uci(one).verdict == verdict
+
+
+@pytest.mark.parametrize(
     ("weights", "verdict"), [((0.99, 0.98), FAILS), ((0.99, 0.6), HOLDS), ((0.1, 0.99), HOLDS)]
 )
 def test_weights_that_always_end_on_the_first_space_choose_nothing(weights, verdict):

@@ -90,6 +90,8 @@ CLAIMS = (
     Claim("The idea can choose the number of anchors.",
           "connection with anchor learning; conclusion", measures.not_here(
               "The paper has no experiment on it, and this study has none either.")),
+    Claim("HandWritten is UCI Multiple Features.", "data sets, footnote",
+          judges.handwritten_is_uci),
     Claim("OMVCDR reaches the values of the table of results.", "results", judges.values_met),
     Claim("OMVCDR is the best of the eight by ACC on every set.", "results, observation 1",
           ahead(RIVALS)),

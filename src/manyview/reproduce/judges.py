@@ -33,6 +33,7 @@ __all__ = [
     "Study",
     "ahead",
     "comparable_scores",
+    "handwritten_is_uci",
     "settle",
     "unchanged_by_shuffling",
     "values_met",
@@ -46,6 +47,8 @@ UNCHECKED = "could not be checked"
 RIVALS = ("fmr", "sfmc", "smvsc", "opmc", "fpmvs", "lmvsc", "awmvc")
 TWO_STEP = ("fmr", "smvsc", "fpmvs", "lmvsc", "awmvc")  # by the paper's observation 2
 ANCHORED = ("sfmc", "smvsc", "fpmvs", "lmvsc")
+HANDWRITTEN = "handwritten_2v"
+UCI_WIDTHS = ("240", "76", "216", "47", "64", "6")
 COLLAPSED = 0.95  # a weight of one space beyond this leaves nothing to the others
 
 
@@ -255,6 +258,21 @@ def values_met(study: Study) -> Judgement:
     n_lost = len(PAPER_SETS) - len(worst)
     text = f"{'; '.join(parts)}; {count(n_lost, 'set')} not here."
     return Judgement(settle(outcomes, outcomes), text)
+
+
+def handwritten_is_uci(study: Study) -> Judgement:
+    """Judge whether the set on which the paper's values come out is UCI Multiple Features."""
+    own = complete(study.tables["oracle"])
+    own = own[(own["method"] == PUBLISHED) & (own["data"] == HANDWRITTEN)]
+    if own.empty or not (own["difference"].abs() < SAME).all():
+        return Judgement(UNCHECKED, "The paper's values did not come out, so its file is unknown.")
+    widths = study.tables["sets"].set_index("file")["features"][HANDWRITTEN]
+    is_uci = set(widths.split(", ")) <= set(UCI_WIDTHS)
+    text = (
+        f"The paper's values come out to four digits on views of {widths} features; those of UCI "
+        f"Multiple Features have {listed(UCI_WIDTHS)}."
+    )
+    return Judgement(HOLDS if is_uci else FAILS, text)
 
 
 def comparable_scores(study: Study) -> Judgement:
