@@ -37,6 +37,8 @@ PAPER_ITERATIONS = 40
 INSENSITIVE = 0.05  # a range of ACC over λ that may be called so
 FALLS = 0.005  # a fall of ACC from one λ to the next below this is none
 COMPARABLE = 10.0  # times the median of the rivals
+CLOSE = 2.0  # times within this factor are not told apart: the machine may be shared
+TOO_CLOSE = f"Times within a factor of {CLOSE:g} are not told apart."
 SURE = 0.25  # an exponent with a standard error beyond this says little
 MANY = 8  # sets that a fit of exponents needs
 
@@ -53,6 +55,13 @@ def _times(study: Study) -> pd.DataFrame:
     return wide.reindex(index=study.sets, columns=[*RIVALS, PUBLISHED])
 
 
+def _is_less(one: float, other: float) -> bool | None:
+    """Whether a time is less than another; None where they are too close."""
+    if max(one, other) <= CLOSE * min(one, other):
+        return None
+    return bool(one < other)
+
+
 def fmr_is_slowest(study: Study) -> Judgement:
     """Judge whether FMR takes the most time where it runs, and gives up on the larger sets."""
     parts, outcomes = [], []
@@ -61,14 +70,15 @@ def fmr_is_slowest(study: Study) -> Judgement:
         if (str(data), "fmr") in study.gone:
             parts.append(f"{title}: declined")
         elif not np.isnan(row["fmr"]) and len(others):
-            outcomes.append(bool(row["fmr"] > others.max()))
+            outcomes.append(_is_less(others.max(), row["fmr"]))
             parts.append(
                 f"{title}: {row['fmr']:.2f} s, {method_title(str(others.idxmax()))} "
                 f"{others.max():.2f} s"
             )
     if not outcomes:
         return Judgement(UNCHECKED, "FMR has not run on a set of the paper.")
-    return Judgement(settle(outcomes, outcomes), f"FMR and the slowest other, {'; '.join(parts)}.")
+    text = f"FMR and the slowest other, {'; '.join(parts)}. {TOO_CLOSE}"
+    return Judgement(settle(outcomes, outcomes), text)
 
 
 def takes_less_time(rivals: Sequence[str]) -> Judge:
@@ -79,14 +89,14 @@ def takes_less_time(rivals: Sequence[str]) -> Judge:
         if times.empty:
             return Judgement(UNCHECKED, "No set of the paper has all of these times.")
         outcomes = [
-            bool(row[one] < row[PUBLISHED]) for _, row in times.iterrows() for one in rivals
+            _is_less(row[one], row[PUBLISHED]) for _, row in times.iterrows() for one in rivals
         ]
         parts = [
             f"{study.titles[str(data)]}: "
             + ", ".join(f"{method_title(one)} {row[one]:.2f} s" for one in (*rivals, PUBLISHED))
             for data, row in times.iterrows()
         ]
-        return Judgement(settle(outcomes, outcomes), f"{'; '.join(parts)}.")
+        return Judgement(settle(outcomes, outcomes), f"{'; '.join(parts)}. {TOO_CLOSE}")
 
     return judge
 
