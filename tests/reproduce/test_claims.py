@@ -1,6 +1,8 @@
 """Verdicts follow the numbers: the same claim on other tables is judged otherwise."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,7 +10,7 @@ import pytest
 
 from manyview.paper import PAPER_SETS, paper_results
 from manyview.reproduce import judges, measures
-from manyview.reproduce.claims import CLAIMED_GAINS, CLAIMS, judge_claims
+from manyview.reproduce.claims import CLAIMED_GAINS, CLAIMS, VERDICTS, judge_claims
 from manyview.reproduce.judges import FAILS, HOLDS, ONLY_SORTED, UNCHECKED, Study, ahead, settle
 from manyview.reproduce.scope import PUBLISHED
 from manyview.reproduce.tables import METRICS
@@ -16,7 +18,7 @@ from manyview.reproduce.tables import METRICS
 CELL = ["data", "method", "metric", "mean", "std", "n_runs", "n_points", "n_planned", "status",
         "difference"]  # fmt: skip
 ORDER = ["data", "method", "metric", "shuffled", "shuffled_std", "n_shuffles", "is_complete"]
-TIME = ["data", "method", "seconds", "n_iter", "peak_memory", "status"]
+TIME = ["data", "method", "seconds", "n_iter", "status"]
 
 
 def cells(scores, data="bdgp", difference=math.nan, status="done", n_points=1):
@@ -206,7 +208,7 @@ def test_sensitivity(acc, stays, same):
 
 
 def times(**seconds):
-    rows = [("bdgp", name, value, 1, 1, "done") for name, value in seconds.items()]
+    rows = [("bdgp", name, value, 1, "done") for name, value in seconds.items()]
     return pd.DataFrame(rows, columns=TIME)
 
 
@@ -228,13 +230,13 @@ def test_growth_is_judged_at_equal_width(power, verdict):
     n, d = 100 * 2 ** np.arange(10), np.tile([10, 70], 5)
     names = [f"set{i}" for i in range(10)]
     table = pd.DataFrame({"data": names, "method": PUBLISHED, "seconds": 4.0 * n**power * d})
-    table = table.assign(n_iter=4.0, peak_memory=1.0, status="done")
+    table = table.assign(n_iter=4.0, status="done")
     features = [f"{one - 3}, 3" for one in d]
     sets = pd.DataFrame({"file": names, "samples": n, "features": features, "classes": 2})
-    found = measures.grows_linearly("seconds")(study(time=table, sets=sets))
+    found = measures.grows_linearly(study(time=table, sets=sets))
     assert found.verdict == verdict
     assert f"n^{power:.2f}" in found.evidence
-    assert measures.grows_linearly("seconds")(study(time=table[:4], sets=sets)).verdict == UNCHECKED
+    assert measures.grows_linearly(study(time=table[:4], sets=sets)).verdict == UNCHECKED
 
 
 def test_without_runs_no_claim_is_judged():
@@ -242,3 +244,10 @@ def test_without_runs_no_claim_is_judged():
     table = judge_claims(empty.tables, empty.titles)
     assert set(table["verdict"]) == {UNCHECKED}
     assert len(table) == len({claim.text for claim in CLAIMS})
+
+
+def test_the_page_in_the_documentation_has_all_claims():
+    page = (Path(__file__).parents[2] / "docs" / "claims.md").read_text()
+    rows = [line.split(" | ")[1:4:2] for line in page.splitlines() if re.match(r"\| \d+ \|", line)]
+    assert [claim for claim, _ in rows] == [claim.text for claim in CLAIMS]
+    assert {verdict.strip("*") for _, verdict in rows} <= set(VERDICTS)

@@ -77,9 +77,10 @@ CLAIMS = (
     Claim("The weights pick a suitable latent space by themselves.",
           "introduction; results, observation 3", judges.weights_choose),
     Claim("Time grows linearly with the number of samples.",
-          "introduction; time complexity", measures.grows_linearly("seconds")),
+          "introduction; time complexity", measures.grows_linearly),
     Claim("Memory grows linearly with the number of samples.",
-          "space complexity", measures.grows_linearly("peak_memory")),
+          "space complexity", measures.not_here(
+              "Most sets are too small: a fit fits into memory that the process holds already.")),
     Claim("The objective falls monotonically.", "convergence, proof and experiment",
           measures.never_rises),
     Claim("Anchor learning is a special case, with bases as anchors and representations as graph.",

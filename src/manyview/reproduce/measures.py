@@ -112,39 +112,24 @@ def comparable_time(study: Study) -> Judgement:
     return Judgement(HOLDS if (ratio <= COMPARABLE).all() else FAILS, text)
 
 
-def grows_linearly(column: str) -> Judge:
-    """Judge whether time an iteration, or memory, grows no faster than the number of samples.
-
-    Parameters
-    ----------
-    column : str
-        "seconds" (of an iteration) or "peak_memory".
-
-    Returns
-    -------
-    function of Study
-    """
-
-    def judge(study: Study) -> Judgement:
-        own = study.tables["time"]
-        own = own[(own["method"] == PUBLISHED) & own[column].notna()]
-        cost = own[column] / (own["n_iter"] if column == "seconds" else 1)
-        sizes = study.tables["sets"].set_index("file").reindex(own["data"])
-        d = [sum(map(int, text.split(", "))) for text in sizes["features"]]
-        if len(own) < MANY:
-            return Judgement(UNCHECKED, f"{count(len(own), 'set')}; {MANY} are needed.")
-        n, k = (sizes[name].to_numpy(float) for name in ("samples", "classes"))
-        slope, error = _exponent(cost.to_numpy(float), n, np.array(d) * k)
-        what = "seconds of an iteration" if column == "seconds" else "peak memory"
-        text = (
-            f"Over {len(own)} sets of {n.min():.0f} to {n.max():.0f} samples, {what} ~ "
-            f"n^{slope:.2f} (± {error:.2f}) at equal d·k."
-        )
-        if error > SURE:
-            return Judgement(UNCHECKED, f"{text} That is too vague.")
-        return Judgement(HOLDS if slope - 2 * error <= 1 else FAILS, text)
-
-    return judge
+def grows_linearly(study: Study) -> Judgement:
+    """Judge whether the time of an iteration grows no faster than the number of samples."""
+    own = study.tables["time"]
+    own = own[(own["method"] == PUBLISHED) & own["seconds"].notna()]
+    if len(own) < MANY:
+        return Judgement(UNCHECKED, f"{count(len(own), 'set')}; {MANY} are needed.")
+    sizes = study.tables["sets"].set_index("file").reindex(own["data"])
+    d = np.array([sum(map(int, text.split(", "))) for text in sizes["features"]])
+    n, k = (sizes[name].to_numpy(float) for name in ("samples", "classes"))
+    seconds = (own["seconds"] / own["n_iter"]).to_numpy(float)
+    slope, error = _exponent(seconds, n, d * k)
+    text = (
+        f"Over {len(own)} sets of {n.min():.0f} to {n.max():.0f} samples, an iteration takes time "
+        f"~ n^{slope:.2f} (± {error:.2f}) at equal d·k."
+    )
+    if error > SURE:
+        return Judgement(UNCHECKED, f"{text} That is too vague.")
+    return Judgement(HOLDS if slope - 2 * error <= 1 else FAILS, text)
 
 
 def _exponent(cost: np.ndarray, n: np.ndarray, width: np.ndarray) -> tuple[float, float]:

@@ -220,7 +220,7 @@ def order_table(file: pd.DataFrame, shuffled: pd.DataFrame) -> pd.DataFrame:
 
 
 def time_table(oracle: pd.DataFrame) -> pd.DataFrame:
-    """Mean seconds of a fit, alone and relative to the published OMVCDR; iterations and memory.
+    """Mean seconds of a fit, alone and relative to the published OMVCDR, and mean iterations.
 
     Parameters
     ----------
@@ -230,10 +230,9 @@ def time_table(oracle: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        data, method, seconds, relative, n_iter, peak_memory (bytes), status, reason; NaN where a
-        method has no result.
+        data, method, seconds, relative, n_iter, status, reason; NaN where a method has no result.
     """
-    measured = ["seconds", "n_iter", "peak_memory"]
+    measured = ["seconds", "n_iter"]
     rows = []
     for (data, method), group in oracle.groupby(["data", "method"], sort=False):
         done = group[group["status"] == "done"].reindex(columns=measured)
