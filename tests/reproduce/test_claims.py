@@ -118,6 +118,17 @@ def test_variants_are_shuffled_too():
     assert judge(study(order=order, ablation_order=mixed, **parts)).verdict == HOLDS
 
 
+def test_the_best_variant_may_be_another_one_on_shuffled_rows():
+    one = study(
+        cells({PUBLISHED: 0.9}),
+        shuffles({PUBLISHED: 0.8}),
+        cells({"omvcdr_2": 0.7, "two_step": 0.6}),
+        shuffles({"omvcdr_2": 0.5}),
+    )
+    text = ahead(["omvcdr_2", "two_step"], only=["bdgp"])(one).evidence
+    assert "against 0.7000 of OMVCDR-2 (two spaces) and 0.6000 of two steps" in text
+
+
 def test_the_percent_gains_are_those_of_the_papers_own_table():
     wide = (
         paper_results()

@@ -176,7 +176,7 @@ class _Pair:
     data: str
     ours: Mapping[str, float]
     best: Mapping[str, float]  # empty where no rival has a result
-    name: str
+    names: Mapping[str, str]  # of the best rival
     is_whole: bool  # every rival has a result, or will have none
 
     def outcome(self, order: str, percent: float) -> bool | None:
@@ -189,12 +189,12 @@ class _Pair:
 
 
 def _pair(study: Study, data: str, rivals: Sequence[str], ours: str) -> _Pair:
-    own, others = study.scores(data, [ours]), study.scores(data, rivals)
+    mine, others = study.scores(data, [ours]), study.scores(data, rivals)
     return _Pair(
         data=data,
-        ours={} if own.empty else dict(own.iloc[0]),
+        ours={} if mine.empty else dict(mine.iloc[0]),
         best={} if others.empty else dict(others.max(skipna=False)),
-        name="" if others.empty else str(others["file"].idxmax()),
+        names={order: str(own.idxmax()) for order, own in others.items() if own.notna().all()},
         is_whole=study.is_whole(data, rivals),
     )
 
@@ -208,10 +208,11 @@ def _told(pair: _Pair, titles: Mapping[str, str], n_rivals: int) -> str:
     text = f"{title}: {ours['file']:.4f} in file order"
     if not np.isnan(ours["shuffled"]):
         text += f", {ours['shuffled']:.4f} shuffled"
-    text += f", against {best['file']:.4f}"
+    source = {order: f" of {method_title(name)}" for order, name in pair.names.items()}
+    text += f", against {best['file']:.4f}{source['file'] if n_rivals > 1 else ''}"
     if not np.isnan(best["shuffled"]) and best["shuffled"] != best["file"]:
-        text += f" and {best['shuffled']:.4f}"
-    text += f" of {method_title(pair.name)}" if n_rivals > 1 else ""
+        is_other = pair.names["shuffled"] != pair.names["file"]
+        text += f" and {best['shuffled']:.4f}{source['shuffled'] if is_other else ''}"
     remarks += ["not all shuffled"] if np.isnan([ours["shuffled"], best["shuffled"]]).any() else []
     remarks += [] if pair.is_whole else ["not all have run"]
     return f"{text} ({', '.join(remarks)})"
