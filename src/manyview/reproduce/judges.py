@@ -194,7 +194,11 @@ def _pair(study: Study, data: str, rivals: Sequence[str], ours: str) -> _Pair:
         data=data,
         ours={} if mine.empty else dict(mine.iloc[0]),
         best={} if others.empty else dict(others.max(skipna=False)),
-        names={order: str(own.idxmax()) for order, own in others.items() if own.notna().all()},
+        names={
+            str(order): str(column.idxmax())
+            for order, column in others.items()
+            if len(column) and column.notna().all()
+        },
         is_whole=study.is_whole(data, rivals),
     )
 
