@@ -17,9 +17,11 @@ import pytest
 from manyview.reproduce import Request, reproduce
 from manyview.reproduce import runs as runs_module
 from manyview.reproduce import scope as scope_module
+from manyview.reproduce.claims import CLAIMS, VERDICTS
+from manyview.reproduce.judges import UNCHECKED
 from manyview.reproduce.scope import QUICK_POWERS, find_sets, set_scope
 
-TABLES = ("table1_sets", "table2_oracle", "table2_label_free", "row_order", "ablation")
+TABLES = ("table1_sets", "table2_oracle", "table2_label_free", "row_order", "ablation", "claims")
 FIGURES = ("table2_oracle", "table2_label_free", "row_order", "ablation")
 BOTH = ("running_time", "objective", "sensitivity")
 
@@ -101,7 +103,7 @@ def test_the_page_is_whole_and_loads_nothing(study):
     assert "prefers-color-scheme: dark" in text
     assert page.ids == [
         "about", "sets", "oracle", "label-free", "order", "ablation", "time", "objective",
-        "sensitivity", "run",
+        "sensitivity", "claims", "run",
     ]  # fmt: skip
     assert "A quick study." in text
     assert "Not complete." not in text
@@ -110,6 +112,31 @@ def test_the_page_is_whole_and_loads_nothing(study):
 def section(study, name):
     text = (study / "index.html").read_text()
     return text.split(f'<section id="{name}">')[1].split("</section>")[0]
+
+
+def test_the_claims_are_judged_in_a_table_in_markdown_and_on_the_page(study):
+    table = pd.read_csv(study / "claims.csv")
+    markdown = (study / "claims.md").read_text()
+    assert list(table["claim"]) == [claim.text for claim in CLAIMS]
+    assert section(study, "claims").count("<tr>") == len(table) + 1
+    for row in table.itertuples():
+        assert f"| {row.claim} | {row.place} | **{row.verdict}** | {row.evidence} |" in markdown
+    for verdict in VERDICTS:
+        n = (table["verdict"] == verdict).sum()
+        assert f"| {verdict} | {n} |" in markdown
+        assert f"<li>{verdict}: {n}</li>" in section(study, "claims")
+
+
+def test_shuffled_variants_are_a_stage_of_the_whole_study_alone(folder, monkeypatch):
+    monkeypatch.setenv("MANYVIEW_DATA", str(folder))
+    for quick in (True, False):
+        scope = set_scope(Request(quick=quick), find_sets())
+        parts = [one for one in runs_module.stages(scope) if one.stage == "ablation-shuffled"]
+        assert len(parts) == (0 if quick else 1)
+    (part,) = parts
+    assert part.conditions.rows == "shuffled"
+    assert {method.name for method in part.methods} == set(runs_module.ABLATION)
+    assert all(len(grid) == 11 for grid in part.conditions.grids.values())
 
 
 def test_best_is_bold_and_second_underlined_in_every_column(study):
@@ -172,6 +199,7 @@ def test_a_study_without_time_left_says_so_and_draws_what_there_is(folder, tmp_p
     Page(text)
     assert "Not complete." in text
     assert not (tmp_path / "objective.svg").exists()
+    assert set(pd.read_csv(tmp_path / "claims.csv")["verdict"]) == {UNCHECKED}
 
 
 def test_a_method_that_declined_a_set_is_not_asked_again_with_another_seed(folder, monkeypatch):

@@ -113,7 +113,10 @@ def test_the_protocols_share_no_table_and_the_label_free_one_has_nothing_of_the_
 def test_file_order_and_shuffled_rows_are_compared_each_at_its_best():
     oracle = pd.DataFrame([row(PUBLISHED, 0.9, lam=8.0), row(PUBLISHED, 0.7, lam=1.0)])
     shuffled = pd.DataFrame([row(PUBLISHED, value, lam=8.0) for value in (0.7, 0.9)])
-    own = order_table(oracle, shuffled).set_index("metric").loc["acc"]
+    oracle = pd.concat([oracle, pd.DataFrame([row("x", 0.2)])])  # not shuffled, so not compared
+    table = order_table(oracle, shuffled)
+    assert set(table["method"]) == {PUBLISHED}
+    own = table.set_index("metric").loc["acc"]
     assert own["file"] == 0.9
     assert (own["shuffled"], own["shuffled_std"]) == pytest.approx((0.8, 0.1))
     assert own["gain"] == pytest.approx(0.1)

@@ -1,12 +1,15 @@
-"""Parameter grids of the published protocols; the oracle protocol takes the best point."""
+"""Parameter grids of the published protocols, and the point of a grid that the oracle takes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
-__all__ = ["published_grids", "resolved"]
+import pandas as pd
+
+__all__ = ["at_best_point", "best_of_grid", "point_key", "published_grids", "resolved"]
 
 
 def published_grids() -> dict[str, list[dict[str, Any]]]:
@@ -34,3 +37,53 @@ def resolved(point: Mapping[str, Any], n_clusters: int) -> dict[str, Any]:
         else value
         for name, value in point.items()
     }
+
+
+def point_key(point: Mapping[str, Any]) -> str:
+    """A point as text, the same for equal points."""
+    return json.dumps(point, sort_keys=True)
+
+
+def at_best_point(done: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Runs at the oracle's point: the one with the largest mean of the metric over its runs.
+
+    Parameters
+    ----------
+    done : DataFrame
+        Finished runs of one method on one data set.
+    metric : str
+        Column to choose by; each metric has a point of its own.
+
+    Returns
+    -------
+    DataFrame
+    """
+    points = done["parameters"].map(point_key)
+    means = done.groupby(points, sort=False)[metric].mean()
+    return done[points == means.idxmax()]
+
+
+def best_of_grid(rows: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
+    """One row a seed, with each metric from its own best point; other columns are of any point.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of `run_benchmark`.
+    metrics : sequence of str
+        Columns to choose by.
+
+    Returns
+    -------
+    DataFrame
+    """
+    frames = []
+    for _, group in rows.groupby(["data", "method", "rows", "missing_rate"], sort=False):
+        is_done = group["status"] == "done"
+        first_done = pd.concat([group[is_done], group[~is_done]])
+        kept = first_done.drop_duplicates("seed").set_index("seed")
+        if is_done.any():
+            for metric in metrics:
+                kept[metric] = at_best_point(group[is_done], metric).set_index("seed")[metric]
+        frames.append(kept.reset_index())
+    return pd.concat(frames, ignore_index=True)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from manyview.benchmark.grids import published_grids
+from manyview.benchmark.grids import best_of_grid, published_grids
 from manyview.benchmark.methods import find_method, known_methods
 from manyview.benchmark.runner import Conditions, OnRow, run_benchmark
 from manyview.benchmark.statistics import Comparison, compare_methods
@@ -81,7 +81,7 @@ def benchmark_session(request: Request, out: Path, console: Console) -> pd.DataF
         table = run_benchmark(
             sets, methods, out, conditions=conditions, n_jobs=request.n_jobs, on_row=on_row
         )
-    shown = _best_of_grid(table) if grids else table
+    shown = best_of_grid(table, METRICS) if grids else table
     _write(shown, out)
     _show(shown, console, out)
     return table
@@ -118,15 +118,6 @@ def _bar(console: Console) -> Iterator[OnRow]:
             bar.update(task, completed=n_done, total=n_all, description=text)
 
         yield on_row
-
-
-def _best_of_grid(rows: pd.DataFrame) -> pd.DataFrame:
-    """Oracle: the best value of each metric over the grid, by the truth, metric by metric."""
-    cell = ["data", "method", "seed", "rows", "missing_rate"]
-    best = rows.assign(done=rows["status"] == "done").sort_values("done", ascending=False)
-    kept = best.groupby(cell, sort=False).first()
-    kept[list(METRICS)] = rows.groupby(cell, sort=False)[list(METRICS)].max()
-    return kept.reset_index()
 
 
 def _write(rows: pd.DataFrame, out: Path) -> None:

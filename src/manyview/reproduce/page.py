@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
+from manyview.reproduce.claims import RULES, VERDICTS
 from manyview.reproduce.tables import ABLATION_TITLES, METHOD_TITLES, METRICS, records
 
 __all__ = ["render_figure", "render_page", "score_tables", "summarize"]
@@ -27,7 +28,7 @@ def summarize(
     Parameters
     ----------
     tables : mapping of str to DataFrame
-        By name: sets, oracle, label_free, order, ablation, time, objective, sensitivity.
+        By name: sets, oracle, label_free, order, ablation, time, objective, sensitivity, claims.
     figures : mapping of str to dict
         As `figures.draw` returns them.
     findings : mapping of str to list of str
@@ -47,12 +48,19 @@ def summarize(
         "label_free": score_tables(tables["label_free"], titles, METHOD_TITLES),
         "ablation": score_tables(tables["ablation"], titles, ABLATION_TITLES),
         "order": records(tables["order"]),
+        "claims": _claims(tables["claims"]),
         "figures": figures,
         "findings": findings,
         "titles": titles,
         "facts": facts,
         "metrics": METRICS,
     }
+
+
+def _claims(table: pd.DataFrame) -> dict[str, Any]:
+    """The judged claims, how many have each verdict, and how they are judged."""
+    counts = {verdict: int((table["verdict"] == verdict).sum()) for verdict in VERDICTS}
+    return {"rows": records(table), "counts": counts, "rules": RULES}
 
 
 def score_tables(

@@ -26,7 +26,16 @@ from manyview.reproduce import twostep
 from manyview.reproduce.scope import PUBLISHED, FoundSet, Scope
 from manyview.threads import limit_threads
 
-__all__ = ["ABLATION", "Clock", "Part", "run_stages", "stages", "trace_objectives", "two_steps"]
+__all__ = [
+    "ABLATION",
+    "Clock",
+    "Part",
+    "run_stages",
+    "stages",
+    "trace_objectives",
+    "trace_weights",
+    "two_steps",
+]
 
 TARGET = f"{PublishedOMVCDR.__module__}:{PublishedOMVCDR.__qualname__}"
 ABLATION = {
@@ -57,7 +66,7 @@ class Clock:
 class Part:
     """Runs under the same conditions, with a folder of their own."""
 
-    stage: str  # "oracle", "label-free", "order" or "ablation"
+    stage: str  # "oracle", "label-free", "order", "ablation" or "ablation-shuffled"
     folder: str
     sets: Sequence[FoundSet]
     methods: Sequence[Method]
@@ -87,7 +96,9 @@ def stages(scope: Scope) -> list[Part]:
     ablation = replace(base, grids=dict.fromkeys(ABLATION, lams))
     free = replace(base, rows="shuffled", seeds=many, grids={})
     shuffled = replace(base, rows="shuffled", seeds=range(scope.n_shuffles))
+    mixed = replace(shuffled, grids=ablation.grids)
     variants = list(ABLATION.values()) if published else []
+    slow = [] if scope.is_quick else variants
     parts = [
         Part("oracle", "oracle/not-random", scope.sets, fixed, base),
         Part("label-free", "label-free/paper-sets", paper, scope.methods, free),
@@ -96,6 +107,7 @@ def stages(scope: Scope) -> list[Part]:
         Part("oracle", "oracle/paper-sets", paper, random, seeded),
         Part("oracle", "oracle/other-sets", other, random, replace(base, seeds=few)),
         Part("label-free", "label-free/other-sets", other, scope.methods, replace(free, seeds=few)),
+        Part("ablation-shuffled", "ablation-shuffled", paper, slow, mixed),
     ]
     return [part for part in parts if part.sets and part.methods]
 
@@ -228,6 +240,11 @@ def trace_objectives(scope: Scope, out: Path, clock: Clock) -> pd.DataFrame:
 
 
 def _history(method: Method, one: FoundSet, scope: Scope) -> list[float]:
+    return [float(value) for value in _fitted(method, one, scope).objective_history_]
+
+
+def _fitted(method: Method, one: FoundSet, scope: Scope) -> Any:
+    """A model with defaults, fitted on rows in file order."""
     data, _ = load_benchmark(one.file, return_X_y=True)
     model = method.make(
         n_clusters=one.n_classes,
@@ -235,7 +252,22 @@ def _history(method: Method, one: FoundSet, scope: Scope) -> list[float]:
         time_limit=scope.time_limit,
         memory_limit=scope.memory_limit,
     )
-    return [float(value) for value in model.fit(data).objective_history_]
+    return model.fit(data)
+
+
+def trace_weights(scope: Scope, out: Path, clock: Clock) -> pd.DataFrame:
+    """Weight of each space at the end of the published algorithm, the smallest space first."""
+    method = find_method(PUBLISHED)
+    rows = []
+    for one in scope.paper_sets:
+        identity = {"trace": "space_weights", "data": one.file, "version": method.version}
+        weights = _kept(out, clock, identity, partial(_weights, method, one, scope))
+        rows += [(one.file, p, weight) for p, weight in enumerate(weights or [], start=1)]
+    return pd.DataFrame(rows, columns=["data", "space", "weight"])
+
+
+def _weights(method: Method, one: FoundSet, scope: Scope) -> list[float]:
+    return [float(weight) for weight in _fitted(method, one, scope).space_weights_]
 
 
 def two_steps(scope: Scope, out: Path, clock: Clock) -> pd.DataFrame:

@@ -16,8 +16,16 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 import manyview
 from manyview.durable import write_text
-from manyview.reproduce import figures, findings, page, tables
-from manyview.reproduce.runs import Clock, Part, run_stages, stages, trace_objectives, two_steps
+from manyview.reproduce import claims, figures, findings, page, tables
+from manyview.reproduce.runs import (
+    Clock,
+    Part,
+    run_stages,
+    stages,
+    trace_objectives,
+    trace_weights,
+    two_steps,
+)
 from manyview.reproduce.scope import (
     POWERS,
     QUICK_POINTS,
@@ -30,16 +38,19 @@ from manyview.reproduce.scope import (
 
 __all__ = ["reproduce"]
 
-STAGES = ("oracle", "label-free", "order", "ablation")
+STAGES = ("oracle", "label-free", "order", "ablation", "ablation-shuffled")
 FILES = {  # tables by name
     "sets": "table1_sets",
     "oracle": "table2_oracle",
     "label_free": "table2_label_free",
     "order": "row_order",
     "ablation": "ablation",
+    "ablation_order": "ablation_row_order",
+    "weights": "space_weights",
     "time": "running_time",
     "objective": "objective",
     "sensitivity": "sensitivity",
+    "claims": "claims",
 }
 
 
@@ -51,7 +62,8 @@ def reproduce(request: Request, out: Path, console: Console | None = None) -> di
     request : Request
         In full or quickly; limits; and for a part of the study, sets and methods.
     out : path
-        Folder for CSV, SVG, `index.html` and `runs/`. What an earlier start has run is kept.
+        Folder for CSV, SVG, `claims.md`, `index.html` and `runs/`. What an earlier start has run
+        is kept.
     console : rich.console.Console, optional
         Where progress and findings are shown; None shows nothing.
 
@@ -69,10 +81,14 @@ def reproduce(request: Request, out: Path, console: Console | None = None) -> di
     with _bar(console) as (say, on_row):
         say("two-step model and objectives")
         two_step = two_steps(scope, runs, clock)
-        objective = trace_objectives(scope, runs, clock)
+        traces = {
+            "objective": trace_objectives(scope, runs, clock),
+            "weights": trace_weights(scope, runs, clock),
+        }
         rows = run_stages(stages(scope), runs, clock, n_jobs=request.n_jobs, on_row=on_row)
-    everything = _tables(found, rows, objective, two_step)
+    everything = {**_tables(found, rows, two_step), **traces}
     titles = {one.file: one.title for one in scope.sets}
+    everything["claims"] = claims.judge_claims(everything, titles)
     summary = page.summarize(
         everything,
         figures.draw(everything, titles),
@@ -103,20 +119,19 @@ def _bar(console: Console) -> Iterator[tuple[Any, Any]]:
 def _tables(
     found: list[FoundSet],
     rows: Mapping[str, pd.DataFrame],
-    objective: pd.DataFrame,
     two_step: pd.DataFrame,
 ) -> dict[str, pd.DataFrame]:
-    """All tables by name; a stage without runs gives empty ones."""
+    """Tables of the runs by name; a stage without runs gives empty ones."""
     empty = pd.DataFrame(columns=["data", "method", "status", "reason", "parameters", "seconds"])
-    oracle, free, order, ablation = (rows.get(stage, empty) for stage in STAGES)
+    oracle, free, order, ablation, mixed = (rows.get(stage, empty) for stage in STAGES)
     return {
         "sets": tables.sets_table(found),
         "oracle": tables.oracle_table(oracle),
         "label_free": tables.label_free_table(free),
         "order": tables.order_table(oracle, order),
         "ablation": tables.ablation_table(ablation, oracle, two_step),
+        "ablation_order": tables.order_table(ablation, mixed),
         "time": tables.time_table(oracle),
-        "objective": objective,
         "sensitivity": tables.sensitivity_table(oracle),
     }
 
@@ -129,6 +144,7 @@ def _facts(
     options = " --quick" if request.quick else ""
     return {
         "is_quick": scope.is_quick,
+        "sets": [one.title for one in scope.sets],
         "n_seeds": scope.n_seeds,
         "n_seeds_oracle": scope.n_seeds_oracle,
         "n_seeds_elsewhere": scope.n_seeds_elsewhere,
@@ -153,12 +169,13 @@ def _facts(
 
 
 def _write(out: Path, everything: Mapping[str, pd.DataFrame], summary: Mapping[str, Any]) -> None:
-    """Each table as CSV, each figure as SVG, and the page."""
+    """Each table as CSV, each figure as SVG, the claims as Markdown, and the page."""
     for name, file in FILES.items():
         table = everything[name]
         write_text(out / f"{file}.csv", table.to_csv(index=False, lineterminator="\n"))
         if name in summary["figures"]:
             write_text(out / f"{file}.svg", page.render_figure(summary["figures"][name]))
+    write_text(out / "claims.md", claims.to_markdown(everything["claims"], summary["facts"]))
     write_text(out / "index.html", page.render_page(summary))
 
 
@@ -168,6 +185,9 @@ def _show(summary: Mapping[str, Any], console: Console, out: Path) -> None:
         console.print(name.replace("_", "-"), style="bold")
         for text in texts:
             console.print(f"  {text}", markup=False, highlight=False)
+    console.print("claims", style="bold")
+    for verdict, n in summary["claims"]["counts"].items():
+        console.print(f"  {n} {verdict}", markup=False, highlight=False)
     facts = summary["facts"]
     if facts["n_waiting"]:
         console.print(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
+from manyview.benchmark.grids import at_best_point, point_key
 from manyview.paper import PAPER_SETS, paper_ablation, paper_results
 from manyview.reproduce.scope import PUBLISHED, FoundSet
 
@@ -15,6 +15,8 @@ __all__ = [
     "METHOD_TITLES",
     "METRICS",
     "ablation_table",
+    "complete",
+    "has_risen",
     "label_free_table",
     "oracle_table",
     "order_table",
@@ -184,41 +186,41 @@ def ablation_table(
     return _beside(_placed(cells), paper).assign(protocol="oracle")
 
 
-def order_table(oracle: pd.DataFrame, shuffled: pd.DataFrame) -> pd.DataFrame:
-    """The published algorithm on rows in file order and on shuffled rows, both by the oracle.
+def order_table(file: pd.DataFrame, shuffled: pd.DataFrame) -> pd.DataFrame:
+    """Methods on rows in file order and on shuffled rows, both by the oracle.
 
     Parameters
     ----------
-    oracle : DataFrame
-        Rows of the stage "oracle".
+    file : DataFrame
+        Rows of the stages "oracle" or "ablation".
     shuffled : DataFrame
-        Rows of the stage "order".
+        Rows of the stages "order" or "ablation-shuffled"; their methods and sets are compared.
 
     Returns
     -------
     DataFrame
-        data, metric, file, shuffled, shuffled_std, n_shuffles, is_complete (all points of the
-        grid have a result), gain (file − shuffled).
+        data, method, metric, file, shuffled, shuffled_std, n_shuffles, is_complete (all points of
+        the grid have a result), gain (file − shuffled).
     """
-    key = ["data", "metric"]
-    ours = oracle[(oracle["method"] == PUBLISHED) & oracle["data"].isin(shuffled["data"])]
-    file = _cells(ours, METHOD_TITLES).set_index(key)
+    key = ["data", "method", "metric"]
+    is_asked = file["method"].isin(shuffled["method"]) & file["data"].isin(shuffled["data"])
+    ours = _cells(file[is_asked], METHOD_TITLES).set_index(key)
     other = _cells(shuffled, METHOD_TITLES).set_index(key)
     table = pd.DataFrame(
         {
-            "file": file["mean"],
+            "file": ours["mean"],
             "shuffled": other["mean"],
             "shuffled_std": other["std"],
             "n_shuffles": other["n_runs"],
-            "is_complete": (file["n_points"] == file["n_planned"])
+            "is_complete": (ours["n_points"] == ours["n_planned"])
             & (other["n_points"] == other["n_planned"]),
         }
-    ).reindex(file.index)
+    ).reindex(ours.index)
     return table.assign(gain=table["file"] - table["shuffled"]).reset_index()
 
 
 def time_table(oracle: pd.DataFrame) -> pd.DataFrame:
-    """Mean seconds of a fit, and relative to the published OMVCDR on the same set.
+    """Mean seconds of a fit, alone and relative to the published OMVCDR, and mean iterations.
 
     Parameters
     ----------
@@ -228,14 +230,14 @@ def time_table(oracle: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        data, method, seconds, relative, status, reason; NaN where a method has no result.
+        data, method, seconds, relative, n_iter, status, reason; NaN where a method has no result.
     """
+    measured = ["seconds", "n_iter"]
     rows = []
     for (data, method), group in oracle.groupby(["data", "method"], sort=False):
-        done = group[group["status"] == "done"]
-        seconds = float(done["seconds"].mean()) if len(done) else float("nan")
-        rows.append((data, method, seconds, *_ending(group)))
-    table = pd.DataFrame(rows, columns=["data", "method", "seconds", "status", "reason"])
+        done = group[group["status"] == "done"].reindex(columns=measured)
+        rows.append((data, method, *done.astype(float).mean(), *_ending(group)))
+    table = pd.DataFrame(rows, columns=["data", "method", *measured, "status", "reason"])
     own = table[table["method"] == PUBLISHED].set_index("data")["seconds"]
     table.insert(3, "relative", table["seconds"] / table["data"].map(own))
     return _ordered(table, METHOD_TITLES)
@@ -261,26 +263,33 @@ def sensitivity_table(oracle: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index(drop=True)
 
 
+def complete(table: pd.DataFrame) -> pd.DataFrame:
+    """Cells in which all points of the grid have a result; the best of a part says little."""
+    return table[table["n_points"] == table["n_planned"]]
+
+
+def has_risen(objective: pd.Series[float]) -> bool:
+    """Whether the objective rose after its second value, beyond rounding."""
+    return bool((objective.diff().iloc[2:] > 1e-12 * objective.abs().max()).any())
+
+
 def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
-    """Each metric at its own best point: the largest mean over seeds. One point is no choice."""
+    """Each metric at its own best point. One point is no choice."""
     cells = []
     for (data, method), group in rows.groupby(["data", "method"], sort=False):
         done = group[group["status"] == "done"]
-        points = [json.dumps(point, sort_keys=True) for point in done["parameters"]]
-        n_planned = len({json.dumps(point, sort_keys=True) for point in group["parameters"]})
         status, reason = _ending(group)
+        n_planned = group["parameters"].map(point_key).nunique()
         for metric in METRICS:
             cell = {"data": data, "method": method, "metric": metric}
             if len(done):
-                by_point = done.groupby(points, sort=False)[metric]
-                mean = by_point.mean()
-                best = str(mean.idxmax())
+                best = at_best_point(done, metric)
                 cell |= {
-                    "mean": float(mean[best]),
-                    "std": float(by_point.std(ddof=0)[best]),
-                    "n_runs": int(by_point.count()[best]),
-                    "n_points": len(mean),
-                    "parameters": best,
+                    "mean": float(best[metric].mean()),
+                    "std": float(best[metric].std(ddof=0)),
+                    "n_runs": len(best),
+                    "n_points": done["parameters"].map(point_key).nunique(),
+                    "parameters": point_key(best["parameters"].iloc[0]),
                 }
             cells.append({**cell, "n_planned": n_planned, "status": status, "reason": reason})
     table = pd.DataFrame(cells, columns=CELL_COLUMNS)
