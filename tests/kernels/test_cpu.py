@@ -59,7 +59,8 @@ def test_products_with_a_reading_equal_those_with_the_materialized_rows(rng, kin
     assert C.dtype == np.float64
     np.testing.assert_allclose(C, X.T @ Z, atol=10 * tolerance)
     labels, weights = rng.integers(3, size=30), rng.random(30)
-    sums = cpu.cluster_sums(view, labels, weights, 3)
+    shares = sparse.csr_array((weights, (labels, np.arange(30))), shape=(3, 30))
+    sums = cpu.shared_sums(view, shares)
     expected = [(weights[labels == c, None] * X[labels == c]).sum(axis=0) for c in range(3)]
     np.testing.assert_allclose(sums, expected, atol=10 * tolerance)
     squares = cpu.row_squares(view) * (1 if view.factor is None else view.factor**2)

@@ -57,6 +57,7 @@ class InMemory:
         )
         known = np.unique(n_present if levels is None else np.concatenate([n_present, levels]))
         group = np.searchsorted(known, n_present)
+        each_view = range(self._data.n_views)
         self._blocks = [
             Block(
                 views=tuple(_view_rows(self._data, reading, rows) for reading in readings),
@@ -64,6 +65,7 @@ class InMemory:
                 group=group[rows],
                 labels=np.zeros(rows.stop - rows.start, dtype=np.int32),
                 projection=np.empty((rows.stop - rows.start, 0), dtype=self._data.dtype),
+                given=tuple(_view_rows(self._data, Reading(v), rows) for v in each_view),
             )
             for rows in self._row_slices()
         ]

@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from manyview.blocks import (
     ClusterMoments,
@@ -44,10 +45,15 @@ class Kernels(Protocol):
     def accumulate(self, views: Sequence[ViewRows], embedding: Any) -> Sums:
         """C_v = X_vᵀ Z: one (d_v, D) array a view."""
 
-    def cluster_sums(
-        self, view: ViewRows, labels: IntArray, weights: FloatArray, k: int
-    ) -> FloatArray:
-        """Σ_{i∈c} ω_i x_i of each cluster: (k, d_v)."""
+    def shared_sums(self, view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
+        """Σ_i s_ci x_i for shares (k, rows) of the rows, as clusters have: (k, d_v)."""
+
+    def mix(self, projection: Any, anchors: FloatArray, n_nearest: int) -> sparse.csr_array[Any]:
+        """Each row as shares of its nearest anchors: (rows, anchors), rows sum to one.
+
+        With δ the squared distances in rising order, the share of anchor j ≤ s is proportional to
+        δ_{s+1} − δ_j.
+        """
 
     def moments(
         self,

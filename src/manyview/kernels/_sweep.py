@@ -287,3 +287,25 @@ def sweep(s, b, labels, group, weights, order, tolerance):
             labels[i] = target
             n_moved += 1
     return n_moved
+
+
+@compiled
+def nearest_shares(distance, nearest, shares):
+    """Of each row, the s nearest columns and δ_{s+1} − δ_j over its sum; s + 1 columns at least."""
+    n, s = nearest.shape
+    for i in range(n):
+        found = np.full(s + 1, np.inf)
+        where = np.zeros(s + 1, dtype=np.int32)
+        for j in range(distance.shape[1]):
+            if distance[i, j] < found[s]:
+                p = s
+                while p > 0 and distance[i, j] < found[p - 1]:
+                    found[p], where[p] = found[p - 1], where[p - 1]
+                    p -= 1
+                found[p], where[p] = distance[i, j], j
+        total = 0.0
+        for p in range(s):
+            total += found[s] - found[p]
+        for p in range(s):
+            nearest[i, p] = where[p]
+            shares[i, p] = (found[s] - found[p]) / total if total > 0 else 1.0 / s

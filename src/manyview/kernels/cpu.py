@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from manyview.blocks import (
+    CHUNK_ROWS,
     ClusterMoments,
     ColumnMoments,
     FloatArray,
@@ -24,14 +25,15 @@ __all__ = [
     "accumulate",
     "asarray",
     "assign",
-    "cluster_sums",
     "columns",
     "embed",
     "margins",
+    "mix",
     "moments",
     "nearest",
     "project",
     "row_squares",
+    "shared_sums",
 ]
 
 
@@ -68,6 +70,9 @@ def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
 def row_squares(view: ViewRows) -> FloatArray:
     """‖map(x) ∘ scale − offset‖² of each row."""
     X = _mapped(view)
+    if view.table is not None:
+        gram = view.table @ view.table.T  # (m, m)
+        return np.asarray((X * (X @ gram)).sum(axis=1), dtype=np.float64)
     d = X.shape[1]
     scale = np.ones(d) if view.scale is None else view.scale
     offset = np.zeros(d) if view.offset is None else view.offset
@@ -98,22 +103,37 @@ def accumulate(views: Sequence[ViewRows], embedding: NDArray[Any]) -> Sums:
     return Sums(tuple(_transposed_times(view, embedding) for view in views))
 
 
-def cluster_sums(view: ViewRows, labels: IntArray, weights: FloatArray, k: int) -> FloatArray:
-    """Σ_{i∈c} ω_i x_i: one (k, rows) indicator times the view."""
+def shared_sums(view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
+    """Σ_i s_ci x_i: the shares, times the row factors, times the view."""
     X = _mapped(view)
-    weights = weights if view.factor is None else weights * view.factor
-    indicator = sparse.csr_array(
-        (weights.astype(X.dtype), (labels, np.arange(len(labels)))), shape=(k, len(labels))
-    )
-    sums = indicator @ X
+    if view.factor is not None:
+        shares = _stored(shares, shares.data * view.factor[shares.indices])
+    sums = shares.astype(X.dtype) @ X
     total = np.asarray(
         sums.toarray() if isinstance(sums, sparse.csr_array) else sums, dtype=np.float64
     )  # (k, d_v)
+    if view.table is not None:
+        total = total @ view.table
     if view.scale is not None:
         total *= view.scale
     if view.offset is not None:
-        total -= np.bincount(labels, weights, minlength=k)[:, None] * view.offset
+        total -= shares.sum(axis=1)[:, None] * view.offset
     return total
+
+
+def mix(projection: NDArray[Any], anchors: FloatArray, n_nearest: int) -> sparse.csr_array[Any]:
+    """Each row as shares of its nearest anchors, a chunk of distances at a time."""
+    n, dtype = len(projection), projection.dtype
+    A = anchors.astype(dtype)
+    square = np.einsum("ij,ij->i", A, A)  # (m,)
+    nearest = np.empty((n, n_nearest), dtype=np.int32)
+    shares = np.empty((n, n_nearest), dtype=dtype)
+    for start in range(0, n, CHUNK_ROWS):
+        rows = slice(start, start + CHUNK_ROWS)
+        distance = square - 2 * (projection[rows] @ A.T)  # (rows, m), less ‖b‖²
+        sweep.nearest_shares(distance, nearest[rows], shares[rows])
+    ends = np.arange(n + 1) * n_nearest
+    return sparse.csr_array((shares.ravel(), nearest.ravel(), ends), shape=(n, len(A)))
 
 
 def moments(
@@ -239,6 +259,8 @@ def _times_basis(view: ViewRows, H: FloatArray) -> NDArray[Any]:
         return np.asarray(rows @ H.astype(rows.dtype))
     X = _mapped(view)
     scaled = H if view.scale is None else view.scale[:, None] * H  # (d_v, D)
+    if view.table is not None:
+        scaled = view.table @ scaled
     product = X @ scaled.astype(X.dtype)  # (rows, D)
     if view.offset is not None:
         product -= (view.offset @ H).astype(X.dtype)
@@ -255,6 +277,8 @@ def _transposed_times(view: ViewRows, Z: NDArray[Any]) -> FloatArray:
     X = _mapped(view)
     weighted = Z if view.factor is None else Z * view.factor[:, None].astype(Z.dtype)  # (rows, D)
     product = np.asarray(X.T @ weighted.astype(X.dtype, copy=False), dtype=np.float64)  # (d_v, D)
+    if view.table is not None:
+        product = view.table.T @ product
     if view.scale is not None:
         product = product * view.scale[:, None]
     if view.offset is not None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
-from manyview.blocks import Block, ClusterMoments, FloatArray, Sums, ViewRows
+from manyview.blocks import Block, ClusterMoments, FloatArray, Sums
 from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.solver.state import Model, Solution
@@ -28,35 +29,35 @@ def describe(engine: Engine, solution: Solution, n_views: int) -> Description:
     """Cluster means and view weights, by one pass over the rows."""
     model, k = solution.model, solution.model.problem.n_clusters
     which = tuple(reading.view for reading in model.problem.readings)
-    sums = engine.map_reduce(sum_clusters, k, which, n_views).arrays
+    sums = engine.map_reduce(sum_clusters, k).arrays
     raw, weight = sums[:n_views], sums[n_views : 2 * n_views]  # v: (k, d_v) and (k,)
     with np.errstate(invalid="ignore", divide="ignore"):
         centers = [total / n[:, None] for total, n in zip(raw, weight, strict=True)]
-    read = sums[2 * n_views :]  # reading: (k, d_v)
-    shares = _reading_shares(read, [weight[v] for v in which], solution.moments, model)
+    n_readings = len(which)
+    read, present = sums[2 * n_views : -n_readings], sums[-n_readings:]  # (k, d_v) and (k,)
+    shares = _reading_shares(read, present, solution.moments, model)
     return Description(
         centers, np.bincount(which, weights=shares, minlength=n_views).astype(np.float64)
     )
 
 
-def sum_clusters(
-    block: Block, kernels: Kernels, k: int, which: tuple[int, ...], n_views: int
-) -> tuple[Block, Sums]:
-    """Σ_{i∈c} ω x of each view as given; Σ ω over the rows that have it; Σ ω x of each reading."""
-    raw, weight = [], []
-    for v in range(n_views):
-        view = block.views[which.index(v)]
-        has_it = None if view.factor is None else (view.factor > 0).astype(np.float64)
-        as_given = ViewRows(view.values, factor=has_it, absent=view.absent)
-        raw.append(kernels.cluster_sums(as_given, block.labels, block.weights, k))
-        present = block.weights if has_it is None else block.weights * has_it
-        weight.append(np.bincount(block.labels, weights=present, minlength=k).astype(np.float64))
-    read = [kernels.cluster_sums(view, block.labels, block.weights, k) for view in block.views]
-    return block, Sums((*raw, *weight, *read))
+def sum_clusters(block: Block, kernels: Kernels, k: int) -> tuple[Block, Sums]:
+    """Σ_{i∈c} ω x of each view as given, and Σ ω over the rows that have it; then the readings."""
+    rows = np.arange(len(block.labels))
+    shares = sparse.csr_array((block.weights, (block.labels, rows)), shape=(k, len(rows)))
+    parts: list[FloatArray] = []
+    for views in (block.given, block.views):
+        parts += [kernels.shared_sums(view, shares) for view in views]
+        has_it = [np.ones(len(rows)) if v.factor is None else 1.0 * (v.factor > 0) for v in views]
+        parts += [np.asarray(shares @ has) for has in has_it]
+    return block, Sums(tuple(parts))
 
 
 def _reading_shares(
-    sums: tuple[FloatArray, ...], weights: list[FloatArray], moments: ClusterMoments, model: Model
+    sums: tuple[FloatArray, ...],
+    weights: tuple[FloatArray, ...],
+    moments: ClusterMoments,
+    model: Model,
 ) -> FloatArray:
     """Σ_p α_p Σ_c n_c (ā_pvc − ā_pv)·(ā_pc − ā_p) / Σ_c n_c ‖ā_pc − ā_p‖² a reading; sums to 1."""
     n = moments.count.sum(axis=0)[:, None]  # (k, 1)

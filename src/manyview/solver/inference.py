@@ -9,6 +9,7 @@ import numpy as np
 from manyview.blocks import ClusterMoments, FloatArray
 from manyview.engines import Engine
 from manyview.solver.problem import measure, read_as, scaled_lambda, set_baselines
+from manyview.solver.smoothing import Neighborhood
 from manyview.solver.state import Model
 from manyview.solver.updates import confide, embed, objective, predict, recount, shrinkage
 from manyview.views import MultiViewData
@@ -17,14 +18,35 @@ __all__ = ["Fitted"]
 
 
 class Fitted:
-    """A model and its cluster moments, applied to rows that an engine takes in."""
+    """A model and its cluster moments, applied to rows that an engine takes in.
 
-    def __init__(self, model: Model, moments: ClusterMoments) -> None:
+    A model of mixed rows also has the fit that they were projected by, and their neighborhood.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        moments: ClusterMoments,
+        first: Fitted | None = None,
+        neighborhood: Neighborhood | None = None,
+    ) -> None:
         self.model, self.moments = model, moments
+        self.first, self.neighborhood = first, neighborhood
+
+    @property
+    def bases(self) -> tuple[FloatArray, ...]:
+        """Bases of the features of each reading: (d_v, D)."""
+        bases = self.model.bases
+        return bases if self.neighborhood is None else self.neighborhood.lift(bases)
 
     def label(self, engine: Engine, data: MultiViewData) -> Fitted:
         """Load, project and label the rows; the fit gets a group for each number of views."""
         problem = self.model.problem
+        if self.first is not None and self.neighborhood is not None:
+            self.first.label(engine, data)
+            self.neighborhood.read(engine)
+            engine.map_reduce(predict, self.model, self.moments)
+            return self
         engine.load(data, None)
         levels = read_as(engine, problem.readings, problem.levels)
         moments = self.moments.regroup(problem.levels.tolist(), levels.tolist())

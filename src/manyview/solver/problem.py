@@ -25,6 +25,7 @@ __all__ = [
     "scaled_lambda",
     "set_baselines",
     "set_row_factors",
+    "state",
 ]
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -41,15 +42,24 @@ class Settings:
     latent_dims: Sequence[int] | None
     scale: str | Sequence[str] | None
     weight_exponent: float
+    smooth: bool = False
 
 
 def pose(engine: Engine, settings: Settings, view_names: Sequence[str]) -> Problem:
     """Fix the readings by a pass over the loaded rows, and state the problem."""
     readings = _readings(engine, settings.scale, len(view_names))
     levels = read_as(engine, readings)
+    problem = state(engine, settings, readings, levels)
+    _warn_of_empty_views(readings, problem.energies, view_names)
+    return problem
+
+
+def state(
+    engine: Engine, settings: Settings, readings: tuple[Reading, ...], levels: FloatArray
+) -> Problem:
+    """Measure the rows as they are read, and state the problem."""
     totals = engine.map_reduce(measure).arrays
     *sums, present, energies, weight, n_present = totals
-    _warn_of_empty_views(readings, energies, view_names)
     dims = _latent_dims(settings, [len(total) for total in sums], engine.n_samples)
     lam = scaled_lambda(
         settings.lam,
@@ -121,6 +131,8 @@ def _is_far(reading: Reading, mean: FloatArray, mean_square: float) -> bool:
     That is so where the mean, or what a z-score takes off, is long beside the spread about it. With
     missing views b has no common origin to begin with, and nothing would be gained.
     """
+    if reading.is_mixed:
+        return False
     if reading.offset is not None and reading.scale is not None:
         return bool(reading.offset @ reading.offset > FAR * np.count_nonzero(reading.scale))
     length = float(mean @ mean)
