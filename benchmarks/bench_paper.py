@@ -1,7 +1,7 @@
 """Each method's figures beside the paper's on handwritten_2v and bdgp, and what explains the gaps.
 
 A variant is a method with some parameters: its default, the published grid (the best point of each
-metric by the truth, as the papers choose), or one change that might explain a difference. Rows are
+metric by the truth, as the papers choose), or changes that might explain a difference. Rows are
 shuffled unless a variant says otherwise. Figures go to docs/methods/figures.csv and into the pages
 of the methods; runs that were done before are not done again.
 
@@ -118,10 +118,11 @@ def _spread(figure: pd.Series[Any], prefix: str = "") -> str:
 
 
 def _cell(figure: pd.Series[Any]) -> str:
-    """Mean ± deviation, bold where the paper's is within its spread plus the margin."""
+    """Mean ± deviation, bold where the paper's is near; of one run there is no deviation."""
     gap = abs(figure["mean"] - figure["paper_mean"])
     mark = "**" if gap <= figure["paper_std"] + MARGIN else ""
-    return f"{mark}{_spread(figure)}{mark}"
+    is_single = figure["n_seeds"] == 1 and pd.notna(figure["mean"])
+    return f"{mark}{figure['mean']:.4f}{mark}" if is_single else f"{mark}{_spread(figure)}{mark}"
 
 
 def filled(page: str, figures: pd.DataFrame) -> str:

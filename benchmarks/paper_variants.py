@@ -65,18 +65,29 @@ FMR = [
     Variant("fmr", "`epsilon=100`", [{"epsilon": 100.0}]),
     Variant("fmr", "`epsilon=100, lam2=1e-8`", [{"epsilon": 100.0, "lam2": 1e-8}]),
     Variant("fmr", "`epsilon=1e12, lam2=1e-8`", [{"epsilon": 1e12, "lam2": 1e-8}]),
+    Variant("fmr", "`epsilon=2, lam2=1e-8`", [{"epsilon": 2.0, "lam2": 1e-8}]),
+    Variant(
+        "fmr", "`epsilon=100, lam2=1e-8`, z-scores",
+        [{"epsilon": 100.0, "lam2": 1e-8}], preparation="z-scores",
+    ),
+    Variant(
+        "fmr", "`epsilon=100, lam2=1e-8`, min-max",
+        [{"epsilon": 100.0, "lam2": 1e-8}], preparation="min-max",
+    ),
     Variant("fmr", "`quirks=True`", [{"quirks": True}]),
-]
+]  # fmt: skip
 
-SFMC = [  # nothing is drawn, and the order of the rows breaks ties alone
+SFMC = [  # nothing is drawn, so most lines are one run
     Variant("sfmc", "default"),
     Variant("sfmc", "the program, rows in file order", [{"quirks": True}], rows="file", n_seeds=1),
     Variant("sfmc", "noise of 1e-6 in the views: other anchors", preparation="noise"),
     Variant("sfmc", "a tenth as anchors (`anchor_rate=0.1`)", [{"anchor_rate": 0.1}], n_seeds=1),
-    Variant("sfmc", "100 anchors", [{"n_anchors": 100}], n_seeds=1),
+    Variant("sfmc", "a fifth as anchors", [{"anchor_rate": 0.2}], n_seeds=1),
+    *(Variant("sfmc", f"{m} anchors", [{"n_anchors": m}], n_seeds=1) for m in (50, 80, 100, 150)),
     Variant("sfmc", "100 anchors, noise of 1e-6", [{"n_anchors": 100}], preparation="noise"),
     Variant("sfmc", "50 anchors, noise of 1e-6", [{"n_anchors": 50}], preparation="noise"),
     Variant("sfmc", "5 neighbors", [{"n_neighbors": 5}], n_seeds=1),
+    Variant("sfmc", "weights updated once (`max_iter=1`)", [{"max_iter": 1}], n_seeds=1),
     Variant("sfmc", "views of unit rows", n_seeds=1, preparation="unit rows"),
     Variant("sfmc", "z-scores", n_seeds=1, preparation="z-scores"),
     Variant("sfmc", "min-max", n_seeds=1, preparation="min-max"),
@@ -96,6 +107,10 @@ SMVSC = [
         [{"quirks": True, "n_init": 1}], rows="file",
     ),
     Variant(
+        "smvsc", "the program, published grid, rows in file order",
+        [{**point, "quirks": True} for point in _single("smvsc")], rows="file",
+    ),
+    Variant(
         "smvsc", "the program, k anchors, views as given",
         [{"quirks": True, "n_init": 1, "scale": None}],
     ),
@@ -112,6 +127,11 @@ OPMC = [
             [{"weighting": "equal", "scale": "row-z"}]),
     Variant("opmc", "equal weights, views as given", [{"weighting": "equal", "scale": None}]),
     Variant("opmc", "equal weights, unit rows", [{"weighting": "equal", "scale": "l2"}]),
+    Variant("opmc", "learned weights, unit rows", [{"scale": "l2"}]),
+    Variant("opmc", "learned weights, views as given", [{"scale": None}]),
+    Variant("opmc", "equal weights, z-scores with unit rows",
+            [{"weighting": "equal", "scale": "z-l2"}]),
+    Variant("opmc", "equal weights, one start", [{"weighting": "equal", "n_init": 1}]),
     Variant("opmc", "equal weights, min-max", [{"weighting": "equal", "scale": None}],
             preparation="min-max"),
 ]  # fmt: skip
@@ -130,8 +150,10 @@ FPMVS = [
 LMVSC = [
     Variant("lmvsc", "default"),
     Variant("lmvsc", "published grid", _single("lmvsc")),
-    Variant("lmvsc", "the program (`quirks=True`), 100 anchors",
-            [{"quirks": True, "n_anchors": 100, "n_init": 1}]),
+    Variant(
+        "lmvsc", "the program (`quirks=True`), published grid",
+        [{**point, "quirks": True} for point in _single("lmvsc")],
+    ),
     Variant("lmvsc", "z-scores", [{"scale": "z"}]),
 ]  # fmt: skip
 
@@ -145,12 +167,17 @@ AWMVC = [
     *(
         Variant("awmvc", f"the same, {n} iterations",
                 [{"weight_power": 0.5, "n_init": 1, "max_iter": n}], rows="file")
-        for n in (3, 5, 10)
+        for n in (2, 3, 5, 10)
     ),
     Variant("awmvc", "random start", [{"init": "random", "n_init": 1}]),
+    Variant("awmvc", "rows in file order, `tol=0.01`", [{"tol": 0.01, "n_init": 1}], rows="file"),
     Variant("awmvc", "one space", [{"n_spaces": 1, "n_init": 1}]),
+    Variant("awmvc", "two spaces", [{"n_spaces": 2, "n_init": 1}]),
     Variant("awmvc", "views as given", [{"scale": None, "n_init": 1}]),
     Variant("awmvc", "unit rows", [{"scale": "l2", "n_init": 1}]),
+    Variant("awmvc", "z-scores with unit rows", [{"scale": "z-l2", "n_init": 1}]),
+    Variant("awmvc", "each sample standardized", [{"scale": None, "n_init": 1}],
+            preparation="standardized samples"),
     Variant("awmvc", "min-max", [{"scale": None, "n_init": 1}], preparation="min-max"),
     Variant("awmvc", "first view alone", [{"n_init": 1}], preparation="first view"),
     Variant("awmvc", "second view alone", [{"n_init": 1}], preparation="second view"),

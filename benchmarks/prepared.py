@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ def _add_noise(views: Views, seed: int) -> Views:
 PREPARATIONS: dict[str, Callable[[Views, int], Any]] = {
     "unit rows": _each(preprocessing.normalize),
     "z-scores": _each(preprocessing.scale),
+    "standardized samples": _each(partial(preprocessing.scale, axis=1)),
     "min-max": _each(preprocessing.minmax_scale),
     # what MATLAB makes of X / max X where the file holds bytes
     "rounded": _each(lambda X: np.round(X / X.max())),

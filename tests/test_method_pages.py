@@ -91,10 +91,12 @@ def test_the_best_point_of_a_grid_is_chosen_by_the_mean_over_seeds_metric_by_met
 
 
 def test_bold_marks_what_is_within_the_spread_of_the_paper_plus_the_margin(bench_paper):
-    def cell(mean):
-        figure = {"mean": mean, "std": 0.0, "paper_mean": 0.5, "paper_std": 0.01}
+    def cell(mean, n_seeds=3):
+        paper = {"paper_mean": 0.5, "paper_std": 0.01}
+        figure = {"mean": mean, "std": 0.0, "n_seeds": n_seeds, **paper}
         return bench_paper._cell(pd.Series(figure))
 
     assert cell(0.539) == "**0.5390 ± 0.0000**"
     assert cell(0.541) == "0.5410 ± 0.0000"
+    assert cell(0.541, n_seeds=1) == "0.5410"
     assert cell(float("nan")) == "–"
