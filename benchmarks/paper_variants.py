@@ -83,7 +83,7 @@ SFMC = [  # nothing is drawn, so most lines are one run
     Variant("sfmc", "noise of 1e-6 in the views: other anchors", preparation="noise"),
     Variant("sfmc", "a tenth as anchors (`anchor_rate=0.1`)", [{"anchor_rate": 0.1}], n_seeds=1),
     Variant("sfmc", "a fifth as anchors", [{"anchor_rate": 0.2}], n_seeds=1),
-    *(Variant("sfmc", f"{m} anchors", [{"n_anchors": m}], n_seeds=1) for m in (50, 80, 100, 150)),
+    *(Variant("sfmc", f"{m} anchors", [{"n_anchors": m}]) for m in (50, 60, 80, 100, 120, 150)),
     Variant("sfmc", "100 anchors, noise of 1e-6", [{"n_anchors": 100}], preparation="noise"),
     Variant("sfmc", "50 anchors, noise of 1e-6", [{"n_anchors": 50}], preparation="noise"),
     Variant("sfmc", "5 neighbors", [{"n_neighbors": 5}], n_seeds=1),
