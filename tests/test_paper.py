@@ -33,7 +33,7 @@ def test_known_values():
 
 
 def test_every_published_method_can_be_cited():
-    ours = {"concat_kmeans", "best_single_view", "matrix_factorization"}
+    ours = {"concat_kmeans", "concat_spectral", "best_single_view", "matrix_factorization"}
     assert set(known_methods()) - ours <= set(CITATIONS)
     entry = cite("lmvsc")
     assert entry.startswith("@inproceedings{kang2020lmvsc,")

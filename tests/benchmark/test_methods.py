@@ -30,3 +30,19 @@ def test_parameters_reach_a_method_that_takes_them(stranger):
 def test_unknown_methods_are_refused(stranger, name, sentence):
     with pytest.raises(ViewError, match=sentence):
         find_method(name)
+
+
+def test_a_method_may_be_given_parameters():
+    method = find_method("concat_kmeans(scale='l2', n_init=3)")
+    assert method.make(n_clusters=2).get_params()["n_init"] == 3
+    assert method.make(n_clusters=2).scale == "l2"
+    assert method.version == find_method("concat_kmeans").version
+
+
+@pytest.mark.parametrize(
+    "name", ["concat_kmeans(3)", "concat_kmeans(scale=open('x'))", "concat_kmeans(depth=3)",
+             "concat_kmeans(scale=)", "nothing(scale=3)"]
+)  # fmt: skip
+def test_parameters_that_cannot_be_read_are_refused(name):
+    with pytest.raises(ViewError, match=r"expected|no parameter"):
+        find_method(name)

@@ -4,6 +4,7 @@ from manyview.base import MultiViewClusterer
 from manyview.baselines.awmvc import AWMVC
 from manyview.baselines.best_single_view import BestSingleView
 from manyview.baselines.concat_kmeans import ConcatKMeans
+from manyview.baselines.concat_spectral import ConcatSpectral
 from manyview.baselines.fmr import FMR
 from manyview.baselines.fpmvs import FPMVS
 from manyview.baselines.ksums import KSums
@@ -25,6 +26,7 @@ __all__ = [
     "SMVSC",
     "BestSingleView",
     "ConcatKMeans",
+    "ConcatSpectral",
     "KSums",
     "MatrixFactorizationClustering",
     "PublishedOMVCDR",
@@ -42,5 +44,6 @@ BASELINES: dict[str, type[MultiViewClusterer]] = {
     "ksums": KSums,
     "matrix_factorization": MatrixFactorizationClustering,
     "concat_kmeans": ConcatKMeans,
+    "concat_spectral": ConcatSpectral,
     "best_single_view": BestSingleView,
 }

@@ -76,7 +76,8 @@ def find_method(name: str) -> Method:
     Parameters
     ----------
     name : str
-        A name of `known_methods`, or `module:Class`: anything with `fit_predict`.
+        A name of `known_methods`, or `module:Class`: anything with `fit_predict`. Parameters may
+        follow, as in `concat_kmeans(scale="l2", n_init=3)`.
 
     Returns
     -------
@@ -85,6 +86,8 @@ def find_method(name: str) -> Method:
     methods = known_methods()
     if name in methods:
         return methods[name]
+    if name.endswith(")"):
+        return _with_parameters(name)
     if ":" not in name:
         msg = (
             f"There is no method {name!r}; expected one of {', '.join(sorted(methods))}, or "
@@ -96,6 +99,26 @@ def find_method(name: str) -> Method:
         msg = f"{name} has no fit_predict; expected a clusterer in the manner of scikit-learn."
         raise ViewError(msg)
     return method
+
+
+def _with_parameters(name: str) -> Method:
+    """A method called like a function, its arguments plain values."""
+    base = find_method(name.partition("(")[0])
+    try:
+        call = ast.parse(f"f({name.partition('(')[2]}", mode="eval").body
+        assert isinstance(call, ast.Call)
+        assert not call.args
+        given = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
+    except (SyntaxError, ValueError, AssertionError):
+        msg = (
+            f"{name!r} cannot be read; expected a method like concat_kmeans(scale='l2', n_init=3)."
+        )
+        raise ViewError(msg) from None
+    unknown = set(given) - set(inspect.signature(base.load()).parameters)
+    if unknown:
+        msg = f"{base.name} has no parameter {', '.join(sorted(unknown))}; see its documentation."
+        raise ViewError(msg)
+    return Method(name, base.target, {**base.parameters, **given})
 
 
 @cache

@@ -62,6 +62,17 @@ def row_squares(X, scale, offset):
 
 
 @compiled
+def mixed_squares(indptr, indices, shares, gram):
+    """‖Σ_j s_j t_j‖² of each row of shares, from the inner products of the t_j."""
+    out = np.zeros(len(indptr) - 1)
+    for i in range(len(out)):
+        for a in range(indptr[i], indptr[i + 1]):
+            for b in range(indptr[i], indptr[i + 1]):
+                out[i] += shares[a] * shares[b] * gram[indices[a], indices[b]]
+    return out
+
+
+@compiled
 def squared_distance(b, i, points, c, start, end):
     """‖b_i − points_c‖² over some columns, in float64 whatever the dtype of b."""
     total = 0.0

@@ -72,7 +72,7 @@ def row_squares(view: ViewRows) -> FloatArray:
     X = _mapped(view)
     if view.table is not None:
         gram = view.table @ view.table.T  # (m, m)
-        return np.asarray((X * (X @ gram)).sum(axis=1), dtype=np.float64)
+        return np.asarray(sweep.mixed_squares(X.indptr, X.indices, X.data, gram))
     d = X.shape[1]
     scale = np.ones(d) if view.scale is None else view.scale
     offset = np.zeros(d) if view.offset is None else view.offset
