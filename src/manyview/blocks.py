@@ -8,7 +8,7 @@ blocks.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -147,6 +147,10 @@ class ClusterMoments:
             mean=self.mean + share[:, :, None] * delta,
             scatter=self.scatter + other.scatter + (self.count * share)[:, :, None] * distance,
         )
+
+    def grown(self, growth: float) -> ClusterMoments:
+        """The same clusters with that many times the weight."""
+        return replace(self, count=self.count * growth, scatter=self.scatter * growth)
 
     def copy(self) -> ClusterMoments:
         """Arrays of its own, for a sweep that updates them in place."""

@@ -26,9 +26,9 @@ from manyview.errors import ConvergenceWarning, ViewError
 from manyview.readings import SCALINGS
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import describe
-from manyview.solver.fitting import check_memory, fit
+from manyview.solver.fitting import fit, memory_check
 from manyview.solver.inference import Fitted
-from manyview.solver.problem import Settings, pose
+from manyview.solver.problem import Settings
 from manyview.solver.state import OnStep, Solution, narrator
 from manyview.threads import limit_threads, useful_threads
 from manyview.views import MultiViewData, is_list_of_views
@@ -217,11 +217,11 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         rng = generator(self.random_state)
         with limit_threads(self._n_threads(data)):
             engine.load(data[counted], None if weights is None else weights[counted])
-            problem = pose(engine, self._settings(), data.view_names)
-            check_memory(problem, data.n_samples, data.dtype.itemsize, self.memory_limit)
             schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
             on_step = narrator(callback, self.verbose)
-            solution, fitted = fit(engine, problem, self._settings(), schedule, rng, on_step)
+            check = memory_check(data.n_samples, data.dtype.itemsize, self.memory_limit)
+            names = data.view_names
+            solution, fitted = fit(engine, self._settings(), schedule, names, rng, on_step, check)
             description = describe(engine, solution, data.n_views)
             self._fitted = fitted
             if engine.n_samples < data.n_samples:
@@ -231,7 +231,9 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         self._store(solution)
         self.view_weights_ = description.view_weights
         self.cluster_centers_ = description.cluster_centers
-        self.readings_ = [(data.view_names[r.view], r.scaling) for r in problem.readings]
+        self.readings_ = [
+            (data.view_names[r.view], r.scaling) for r in solution.model.problem.readings
+        ]
         self.engine_ = engine.name
         self._remember(X, data)
         return self
@@ -353,14 +355,10 @@ class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewCluster
         return useful_threads(self.n_jobs, float(n) * d * 6 * min(self.n_clusters, 100))
 
     def _settings(self) -> Settings:
+        spaces = (self.n_spaces, self.latent_dims)
+        smooth = self.scale == "auto" if self.smooth == "auto" else bool(self.smooth)
         return Settings(
-            self.n_clusters,
-            self.lam,
-            self.n_spaces,
-            self.latent_dims,
-            self.scale,
-            self.weight_exponent,
-            self.scale == "auto" if self.smooth == "auto" else bool(self.smooth),
+            self.n_clusters, self.lam, *spaces, self.scale, self.weight_exponent, smooth
         )
 
     def _check_parameters(self) -> None:

@@ -12,6 +12,7 @@ from manyview.datasets import load_digits_views, make_multiview_blobs
 from manyview.engines import choose_engine
 from manyview.kernels import cpu
 from manyview.metrics import clustering_accuracy
+from manyview.solver import fitting
 from manyview.solver.smoothing import N_NEAREST, count_anchors
 
 
@@ -131,3 +132,32 @@ def test_too_few_samples_or_too_many_clusters_are_not_mixed():
 def test_smooth_follows_scale_unless_it_is_said(rng, scale, smooth, expected):
     model = OMVCDR(2, scale=scale, smooth=smooth, random_state=0).fit([rng.random((50, 3))] * 2)
     assert (model._fitted.neighborhood is not None) == expected
+
+
+def test_large_data_are_fitted_on_a_sample_and_polished_on_all_rows(monkeypatch):
+    monkeypatch.setattr(fitting, "SAMPLE_ROWS", 300)
+    data, y = make_multiview_blobs(
+        1500, (9, 14), n_clusters=4, missing_rate=0.1, random_state=0, return_X_y=True
+    )
+    weights = np.linspace(0.5, 2, 1500)
+    model = OMVCDR(4, random_state=0).fit(data, sample_weight=weights)
+    assert clustering_accuracy(y, model.labels_) > 0.95
+    assert_array_equal(model.predict(data), model.labels_)
+    whole = OMVCDR(4, random_state=0)
+    monkeypatch.setattr(fitting, "SAMPLE_ROWS", 10_000)
+    whole.fit(data, sample_weight=weights)
+    assert np.mean(whole.confidence_) == pytest.approx(np.mean(model.confidence_), abs=0.05)
+    assert clustering_accuracy(whole.labels_, model.labels_) > 0.95
+
+
+def test_F_falls_while_a_solution_on_a_sample_is_polished(monkeypatch):
+    monkeypatch.setattr(fitting, "SAMPLE_ROWS", 300)
+    data, _ = make_multiview_blobs(
+        1500, (9, 14), n_clusters=4, cluster_std=4.0, random_state=0, return_X_y=True
+    )
+    steps = []
+    model = OMVCDR(4, n_init=1, random_state=0).fit(data, callback=steps.append)
+    last = [step.objective for step in steps if step.model.problem.weight == 1500]
+    assert last[-1] == model.objective_
+    assert len(last) > 3
+    assert all(b <= a * (1 + 1e-12) for a, b in zip(last[:-1], last[1:], strict=True))

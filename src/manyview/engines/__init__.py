@@ -43,6 +43,9 @@ class Engine(Protocol):
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
         """Some rows, or all of them where there are no more: starts are made on them."""
 
+    def subsample(self, n_rows: int, rng: np.random.Generator) -> Engine:
+        """An engine with some of the rows, each view read as it is; this one if it has no more."""
+
     def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
         """Visit all blocks; add what they return, in the order of the blocks."""
 

@@ -85,6 +85,15 @@ class InMemory:
             if part.size
         )
 
+    def subsample(self, n_rows: int, rng: np.random.Generator) -> InMemory:
+        """Rows drawn without replacement, copied."""
+        if n_rows >= self.n_samples:
+            return self
+        chosen = np.sort(rng.choice(self.n_samples, n_rows, replace=False))
+        engine = InMemory(self.kernels)
+        engine.load(self._data[chosen], self._weights[chosen])
+        return engine
+
     def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
         """Visit the blocks in order; add as they come, so that one result is held at a time."""
         total: T = reduce(add, self._visit_all(visit, *shared))

@@ -29,7 +29,7 @@ from manyview.solver.updates import (
     update_Y,
 )
 
-__all__ = ["Schedule", "solve"]
+__all__ = ["Schedule", "polish", "solve"]
 
 RESTING_SHARE = 1 / 200  # labels that move in an iteration at rest, as a share of the samples
 RESTING_FALL = 2e-4  # fall of F in an iteration at rest, as a share of F
@@ -63,9 +63,7 @@ def solve(
     best: Solution | None = None
     for n_start in range(schedule.n_init):
         moments = start.first_moments(beginning, engine.kernels, schedule.init, rng)
-        sizes = engine.map_reduce(predict, beginning.model, moments).arrays[0]
-        if np.any(sizes == 0):
-            engine.scan(start.fill_empty, sizes.astype(np.int64), 0)
+        _label(engine, beginning.model, moments)
         run = _Run(engine, schedule, n_start, int(rng.integers(2**31)), on_step)
         solution = run.alternate(beginning.model)
         engine.map_reduce(keep)
@@ -76,6 +74,30 @@ def solve(
     stability = _agreement(engine, best, schedule.n_init)
     engine.map_reduce(recall, best.start)
     return replace(best, stability=stability)
+
+
+def polish(
+    engine: Engine,
+    problem: Problem,
+    coarse: Solution,
+    schedule: Schedule,
+    rng: Generator,
+    on_step: OnStep,
+) -> Solution:
+    """Go on from a solution on a sample with all rows."""
+    sampled = coarse.model.problem
+    # moments are told from the means of the sample: the origin stays where it was
+    model = replace(coarse.model, problem=replace(problem, means=sampled.means))
+    _label(engine, model, coarse.moments.grown(problem.weight / sampled.weight))
+    run = _Run(engine, schedule, coarse.start, int(rng.integers(2**31)), on_step)
+    return replace(run.alternate(model, first_sweeps=1), stability=coarse.stability)
+
+
+def _label(engine: Engine, model: Model, moments: ClusterMoments) -> None:
+    """Give each row its nearest cluster, and each cluster a row."""
+    sizes = engine.map_reduce(predict, model, moments).arrays[0]
+    if np.any(sizes == 0):
+        engine.scan(start.fill_empty, sizes.astype(np.int64), 0)
 
 
 def _agreement(engine: Engine, best: Solution, n_starts: int) -> float:
@@ -98,12 +120,13 @@ class _Run:
         self._on_step = on_step
         self._trace: list[float] = []
 
-    def alternate(self, model: Model) -> Solution:
+    def alternate(self, model: Model, first_sweeps: int | None = None) -> Solution:
         """Let the labels rest at the first bases; then alternate until they rest and F settles."""
         engine, schedule = self._engine, self._schedule
         moments = engine.map_reduce(recount, model)  # n, b̄, S
         self._report("start", 0, moments, model)
-        moments, n_moved = self._settle(moments, model, self._first_sweeps(model))
+        first_sweeps = first_sweeps or self._first_sweeps(model)
+        moments, n_moved = self._settle(moments, model, first_sweeps)
         self._report("labels", 0, moments, model, n_moved)
         model = self._weigh(0, moments, model, n_moved)
         n_resting, converged = 0, False

@@ -2,54 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.random import Generator
 
 from manyview.engines import Engine
-from manyview.solver.alternation import Schedule, solve
+from manyview.solver.alternation import Schedule, polish, solve
 from manyview.solver.inference import Fitted
-from manyview.solver.problem import Settings, state
+from manyview.solver.problem import Settings, find_readings, pose, read_and_state, state
 from manyview.solver.smoothing import N_NEAREST, count_anchors, look_around
 from manyview.solver.state import OnStep, Problem, Solution
 
-__all__ = ["check_memory", "fit"]
+__all__ = ["fit", "memory_check"]
 
 FIRST_PULL = 0.2  # of λ: at weak pull all spaces count, and neighbors are not drawn to one cluster
+SAMPLE_ROWS = 10_000  # neighbors are found, and starts are made, on so many
 
 
 def fit(
     engine: Engine,
-    problem: Problem,
     settings: Settings,
     schedule: Schedule,
+    view_names: Sequence[str],
     rng: Generator,
     on_step: OnStep,
+    check: Callable[[Problem], None],
 ) -> tuple[Solution, Fitted]:
-    """Solve a problem; with `settings.smooth`, find neighbors by one start, then solve on mixes."""
-    k = settings.n_clusters
-    n_anchors = count_anchors(engine.n_samples, k) if settings.smooth else 0
+    """Cluster the rows of an engine; `check` may refuse the problem before it is solved."""
+    n_few = min(engine.n_samples, SAMPLE_ROWS)
+    n_anchors = count_anchors(n_few, settings.n_clusters) if settings.smooth else 0
     if n_anchors == 0:
+        problem = pose(engine, settings, view_names)
+        check(problem)
         solution = solve(engine, problem, schedule, rng, on_step)
         return solution, Fitted(solution.model, solution.moments)
-    weak = replace(problem, lam=FIRST_PULL * problem.lam)
-    first = solve(engine, weak, replace(schedule, n_init=1), rng, on_step)
-    neighborhood = look_around(engine, first.model, n_anchors, rng)
-    readings = tuple(replace(reading, is_mixed=True) for reading in problem.readings)
-    mixed = state(engine, settings, readings, levels=np.array([float(len(readings))]))
-    solution = solve(engine, mixed, schedule, rng, on_step)
+    readings = find_readings(engine, settings.scale, len(view_names))
+    few = engine.subsample(n_few, rng)
+    weak = replace(settings, lam=FIRST_PULL * settings.lam)
+    problem = read_and_state(few, weak, readings, view_names)
+    check(problem)
+    first = solve(few, problem, replace(schedule, n_init=1), rng, on_step)
     before = Fitted(first.model, first.moments)
+    neighborhood = look_around(few, first.model, n_anchors, rng)
+    solution = solve(few, _state_mixed(few, settings, problem), schedule, rng, on_step)
+    fitted = Fitted(solution.model, solution.moments, before, neighborhood)
+    if few is engine:
+        return solution, fitted
+    fitted.read(engine)
+    mixed = _state_mixed(engine, settings, problem)
+    solution = polish(engine, mixed, solution, schedule, rng, on_step)
     return solution, Fitted(solution.model, solution.moments, before, neighborhood)
 
 
-def check_memory(problem: Problem, n_samples: int, itemsize: int, limit: float | None) -> None:
+def _state_mixed(engine: Engine, settings: Settings, problem: Problem) -> Problem:
+    """The problem on mixed rows: no sample lacks a view."""
+    readings = tuple(replace(reading, is_mixed=True) for reading in problem.readings)
+    return state(engine, settings, readings, levels=np.array([float(len(readings))]))
+
+
+def memory_check(n_samples: int, itemsize: int, limit: float | None) -> Callable[[Problem], None]:
     """Refuse what would exceed a limit in bytes: projections and mixes grow with the samples."""
-    mixes = N_NEAREST * (itemsize + 4)
-    needed = n_samples * (sum(problem.dims) * itemsize + mixes + 20)
-    if limit is not None and needed > limit:
-        msg = (
-            f"The fit needs about {needed / 1e6:.0f} MB beside the views; memory_limit allows "
-            f"{limit / 1e6:.0f} MB. Raise it, or ask for smaller latent_dims."
-        )
-        raise MemoryError(msg)
+
+    def check(problem: Problem) -> None:
+        mixes = N_NEAREST * (itemsize + 4)
+        needed = n_samples * (sum(problem.dims) * itemsize + mixes + 20)
+        if limit is not None and needed > limit:
+            msg = (
+                f"The fit needs about {needed / 1e6:.0f} MB beside the views; memory_limit allows "
+                f"{limit / 1e6:.0f} MB. Raise it, or ask for smaller latent_dims."
+            )
+            raise MemoryError(msg)
+
+    return check

@@ -11,7 +11,7 @@ from manyview.engines import Engine
 from manyview.solver.problem import measure, read_as, scaled_lambda, set_baselines
 from manyview.solver.smoothing import Neighborhood
 from manyview.solver.state import Model
-from manyview.solver.updates import confide, embed, objective, predict, recount, shrinkage
+from manyview.solver.updates import confide, embed, objective, place, predict, recount, shrinkage
 from manyview.views import MultiViewData
 
 __all__ = ["Fitted"]
@@ -41,21 +41,26 @@ class Fitted:
 
     def label(self, engine: Engine, data: MultiViewData) -> Fitted:
         """Load, project and label the rows; the fit gets a group for each number of views."""
-        problem = self.model.problem
-        if self.first is not None and self.neighborhood is not None:
-            self.first.label(engine, data)
-            self.neighborhood.read(engine)
-            engine.map_reduce(predict, self.model, self.moments)
-            return self
         engine.load(data, None)
+        fitted = self.read(engine)
+        engine.map_reduce(predict, fitted.model, fitted.moments)
+        return fitted
+
+    def read(self, engine: Engine) -> Fitted:
+        """Read the rows of an engine as those of the fit were read."""
+        if self.first is not None and self.neighborhood is not None:
+            before = self.first.read(engine)
+            engine.map_reduce(place, before.model)
+            self.neighborhood.read(engine)
+            return self
+        problem = self.model.problem
         levels = read_as(engine, problem.readings, problem.levels)
         moments = self.moments.regroup(problem.levels.tolist(), levels.tolist())
-        is_far = problem.is_far if data.present is None else (False,) * problem.n_readings
+        is_complete = len(levels) == 1
+        is_far = problem.is_far if is_complete else (False,) * problem.n_readings
         engine.map_reduce(set_baselines, problem.means, is_far)
         problem = replace(problem, levels=levels, is_far=is_far)
-        fitted = Fitted(replace(self.model, problem=problem), moments)
-        engine.map_reduce(predict, fitted.model, moments)
-        return fitted
+        return Fitted(replace(self.model, problem=problem), moments)
 
     def embed(self, engine: Engine) -> None:
         """Turn the projections of labelled rows into z, eq. (Z)."""

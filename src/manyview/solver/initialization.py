@@ -73,8 +73,7 @@ def first_moments(
     for block, own in zip(beginning.sample, np.split(labels, ends[:-1]), strict=True):
         moments = moments + project(replace(block, labels=own), kernels, beginning.model)[1]
     # counts of the whole, not of the sample: λ is scaled to the former
-    growth = problem.weight / weights.sum()
-    return replace(moments, count=moments.count * growth, scatter=moments.scatter * growth)
+    return moments.grown(problem.weight / weights.sum())
 
 
 def count_distinct(beginning: Beginning, rng: Generator) -> int:

@@ -19,8 +19,10 @@ __all__ = [
     "Settings",
     "ViewColumns",
     "describe_columns",
+    "find_readings",
     "measure",
     "pose",
+    "read_and_state",
     "read_as",
     "scaled_lambda",
     "set_baselines",
@@ -47,7 +49,17 @@ class Settings:
 
 def pose(engine: Engine, settings: Settings, view_names: Sequence[str]) -> Problem:
     """Fix the readings by a pass over the loaded rows, and state the problem."""
-    readings = _readings(engine, settings.scale, len(view_names))
+    readings = find_readings(engine, settings.scale, len(view_names))
+    return read_and_state(engine, settings, readings, view_names)
+
+
+def read_and_state(
+    engine: Engine,
+    settings: Settings,
+    readings: tuple[Reading, ...],
+    view_names: Sequence[str],
+) -> Problem:
+    """Lay readings over the rows, and state the problem."""
     levels = read_as(engine, readings)
     problem = state(engine, settings, readings, levels)
     _warn_of_empty_views(readings, problem.energies, view_names)
@@ -91,7 +103,7 @@ def state(
     )
 
 
-def _readings(
+def find_readings(
     engine: Engine, scale: str | Sequence[str] | None, n_views: int
 ) -> tuple[Reading, ...]:
     """Readings of all views; only scalings need to know the columns."""

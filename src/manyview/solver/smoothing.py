@@ -27,7 +27,7 @@ from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.solver.problem import set_row_factors
 from manyview.solver.state import Model
-from manyview.solver.updates import project
+from manyview.solver.updates import place
 from manyview.threads import limit_threads
 
 __all__ = [
@@ -45,7 +45,6 @@ ROWS_PER_ANCHOR = 1
 ANCHORS_PER_CLUSTER = 10
 FEWEST_ANCHORS = 600
 MOST_ANCHORS = 2000  # beyond, distances to anchors cost more than the fit
-SAMPLE_ROWS = 10_000
 ANCHOR_STEPS = 5  # of k-means: anchors need only be spread as the samples are
 
 
@@ -76,7 +75,7 @@ def count_anchors(n_samples: int, n_clusters: int) -> int:
 
 def look_around(engine: Engine, model: Model, n_anchors: int, rng: Generator) -> Neighborhood:
     """Find the anchors in the projections of a fit; read the rows through them."""
-    engine.map_reduce(project, model)  # of the best start, not of the last
+    engine.map_reduce(place, model)  # of the best start, not of the last
     anchors = _place_anchors(engine, n_anchors, rng)
     totals = engine.map_reduce(average, anchors).arrays
     n_readings = model.problem.n_readings
@@ -96,7 +95,7 @@ def look_around(engine: Engine, model: Model, n_anchors: int, rng: Generator) ->
 
 def _place_anchors(engine: Engine, n_anchors: int, rng: Generator) -> FloatArray:
     """A few steps of k-means on a sample of the projections."""
-    sample = engine.sample(SAMPLE_ROWS, rng)
+    sample = engine.sample(engine.n_samples, rng)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # copies of a row: anchors coincide
         kmeans = KMeans(

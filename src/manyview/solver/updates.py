@@ -27,6 +27,7 @@ __all__ = [
     "keep",
     "objective",
     "orthonormalize",
+    "place",
     "predict",
     "project",
     "recall",
@@ -42,6 +43,11 @@ def project(block: Block, kernels: Kernels, model: Model) -> tuple[Block, Cluste
     """b_i = Σ_v H_vᵀ x_vi / u_i − shift, and the moments of b by cluster."""
     block = replace(block, projection=_project(block, kernels, model))
     return recount(block, kernels, model)
+
+
+def place(block: Block, kernels: Kernels, model: Model) -> tuple[Block, Sums]:
+    """b_i alone, whatever the labels are."""
+    return replace(block, projection=_project(block, kernels, model)), Sums(())
 
 
 def recount(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ClusterMoments]:
