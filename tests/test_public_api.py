@@ -127,6 +127,7 @@ LAYERS = {
     "datasets": {"views", "errors", "durable", "paper"},
     "plots": {"benchmark", "errors"},
     "benchmark": {
+        "readings",
         "estimator",
         "baselines",
         "datasets",

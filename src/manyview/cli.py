@@ -105,6 +105,10 @@ def benchmark(
     memory_limit: Annotated[float | None, typer.Option(help="Gigabytes of a run.")] = None,
     max_samples: Annotated[int, typer.Option(help="Largest set, where none is named.")] = 12_000,
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
+    variants: Annotated[
+        bool,
+        typer.Option("--variants", help="Also OMVCDR without its parts, k-means in all scalings."),
+    ] = False,
 ) -> None:
     """Run methods on data sets; go on where an earlier run was stopped."""
     from manyview.benchmark.session import Request, benchmark_session
@@ -120,6 +124,7 @@ def benchmark(
         memory_limit=None if memory_limit is None else memory_limit * 1e9,
         max_samples=max_samples,
         n_jobs=jobs,
+        has_variants=variants,
     )
     benchmark_session(request, out, Console())
 

@@ -118,7 +118,8 @@ def _with_parameters(name: str) -> Method:
     if unknown:
         msg = f"{base.name} has no parameter {', '.join(sorted(unknown))}; see its documentation."
         raise ViewError(msg)
-    return Method(name, base.target, {**base.parameters, **given})
+    written = ", ".join(f"{key}={value!r}" for key, value in given.items())
+    return Method(f"{base.name}({written})", base.target, {**base.parameters, **given})
 
 
 @cache

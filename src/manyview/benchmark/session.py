@@ -14,9 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from manyview.benchmark.ablation import VARIANTS
 from manyview.benchmark.grids import best_of_grid, published_grids
 from manyview.benchmark.methods import find_method, known_methods
 from manyview.benchmark.runner import Conditions, OnRow, run_benchmark
+from manyview.benchmark.scoreboard import write_scoreboard
 from manyview.benchmark.statistics import Comparison, compare_methods
 from manyview.benchmark.tables import to_latex, to_markdown
 from manyview.datasets.benchmarks import benchmark_files, load_benchmark
@@ -44,6 +46,7 @@ class Request:
     memory_limit: float | None = None
     max_samples: int | None = 12_000
     n_jobs: int = 1
+    has_variants: bool = False
 
 
 def benchmark_session(request: Request, out: Path, console: Console) -> pd.DataFrame:
@@ -67,7 +70,8 @@ def benchmark_session(request: Request, out: Path, console: Console) -> pd.DataF
         msg = f"protocol={request.protocol!r} is unknown; expected 'label-free' or 'oracle'."
         raise ViewError(msg)
     sets = request.sets or _all_sets(request.max_samples)
-    methods = [find_method(name) for name in request.methods or known_methods()]
+    wanted = [*(request.methods or known_methods()), *(VARIANTS if request.has_variants else ())]
+    methods = [find_method(name) for name in wanted]
     grids = published_grids() if request.protocol == "oracle" else {}
     conditions = Conditions(
         seeds=range(request.n_seeds),
@@ -124,6 +128,7 @@ def _write(rows: pd.DataFrame, out: Path) -> None:
     """Tables of all metrics, pairwise tests, and the critical-difference diagram."""
     parts = [f"## {metric}\n\n{to_markdown(rows, metric)}" for metric in METRICS]
     write_text(out / "tables.md", "\n".join(parts))
+    write_scoreboard(rows, out)
     write_text(out / "tables.tex", "\n".join(to_latex(rows, metric) for metric in METRICS))
     for metric in ("acc", "nmi"):
         comparison = compare_methods(rows, metric)
