@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types bench clean
+.PHONY: demo test lint types bench scoreboard clean
 
 demo: $(VENV)/installed
 	$(BIN)/manyview demo
@@ -22,6 +22,10 @@ types: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/bench_fit.py --quick
+
+# all methods on all sets of MANYVIEW_DATA, into docs/; takes hours, goes on where it stopped
+scoreboard: $(VENV)/installed-dev
+	$(BIN)/python benchmarks/bench_quality.py
 
 clean:
 	rm -rf $(VENV) manyview-demo

@@ -147,6 +147,7 @@ METHODS = [
     Method("ksums", "n d k", "n d", lambda _: once(**steps()), has_dims=False),
     Method("matrix_factorization", "n d D", "n d + n D + d D", lambda s: once(n_components=s.D)),
     Method("concat_kmeans", "n d k", "n d", lambda _: once(), has_dims=False),
+    Method("concat_spectral", "n² d", "n d", lambda _: once(), has_dims=False, is_quadratic=True),
     Method("best_single_view", "n d k", "n d", lambda _: once(), has_dims=False),
 ]
 

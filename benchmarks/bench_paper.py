@@ -5,10 +5,10 @@ metric by the truth, as the papers choose), or changes that might explain a diff
 shuffled unless a variant says otherwise. Figures go to docs/methods/figures.csv and into the pages
 of the methods; runs that were done before are not done again.
 
-    python benchmarks/bench_paper.py [--quick] [--tables] [--out benchmarks/results/paper]
+    python benchmarks/bench_paper.py [--quick] [--tables] [--only METHOD] [--out FOLDER]
 
 --quick runs the defaults once, on one set, and changes no page. --tables runs nothing: it fills the
-pages from the CSV.
+pages from the CSV. --only renews the figures of some methods and leaves the others.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 import pandas as pd
 
 from manyview.benchmark import Conditions, Method, find_method, run_benchmark
+from manyview.benchmark.grids import at_best_point
 from manyview.durable import write_text
 from manyview.paper import PAPER_SETS, paper_results
 from paper_variants import VARIANTS, Variant
@@ -86,13 +87,12 @@ def summarize(rows: pd.DataFrame, variants: Sequence[Variant]) -> pd.DataFrame:
 
 
 def _best_point(group: pd.DataFrame, metric: str) -> dict[str, float]:
-    """Mean and deviation over the seeds at the point of the highest mean; one point is the best."""
-    points = group.groupby(group["parameters"].map(str))[metric]
-    mean = points.mean()
-    if mean.isna().all():
+    """Mean and deviation over the seeds at the oracle's point; one point is the best."""
+    done = group[group["status"] == "done"]
+    if done.empty:
         return {"mean": float("nan"), "std": float("nan")}
-    best = mean.idxmax()
-    return {"mean": round(mean[best], 4), "std": round(points.std(ddof=0)[best], 4)}
+    values = at_best_point(done, metric)[metric]
+    return {"mean": round(values.mean(), 4), "std": round(values.std(ddof=0), 4)}
 
 
 def table(figures: pd.DataFrame) -> str:
@@ -145,13 +145,19 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="defaults, one set, one seed")
     parser.add_argument("--tables", action="store_true", help="only fill the pages from the CSV")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/paper"))
+    parser.add_argument("--only", action="append", metavar="METHOD", help="may be repeated")
     arguments = parser.parse_args()
     if arguments.quick:
         quick = [variant.once() for variant in VARIANTS if variant.name == "default"]
         print(summarize(run_variants(quick, SETS[:1], arguments.out), quick).to_string())
         return
     if not arguments.tables:
-        figures = summarize(run_variants(VARIANTS, SETS, arguments.out), VARIANTS)
+        wanted = [one for one in VARIANTS if one.method in (arguments.only or [one.method])]
+        figures = summarize(run_variants(wanted, SETS, arguments.out), wanted)
+        if arguments.only:
+            known = pd.read_csv(PAGES / "figures.csv")
+            others = known[~known["method"].isin(arguments.only)]
+            figures = pd.concat([others, figures], ignore_index=True)
         write_text(PAGES / "figures.csv", figures.to_csv(index=False))
     fill_pages(pd.read_csv(PAGES / "figures.csv"))
 

@@ -38,6 +38,7 @@ def _single(method: str) -> list[dict[str, Any]]:
 OMVCDR = [
     Variant("omvcdr", "default"),
     Variant("omvcdr", "rows in file order", rows="file"),
+    Variant("omvcdr", "samples as they are (`smooth=False`)", [{"smooth": False}]),
     Variant("omvcdr", "views as given (`scale=None`)", [{"scale": None}]),
     Variant("omvcdr", "one space (`n_spaces=1`)", [{"n_spaces": 1}]),
 ]
@@ -190,6 +191,8 @@ OTHERS = [
     Variant("matrix_factorization", "z-scores", [{"scale": "z"}]),
     Variant("concat_kmeans", "default"),
     Variant("concat_kmeans", "views as given", [{"scale": None}]),
+    Variant("concat_spectral", "default"),
+    Variant("concat_spectral", "views as given", [{"scale": None}]),
     Variant("best_single_view", "default"),
     Variant("best_single_view", "views as given", [{"scale": None}]),
 ]

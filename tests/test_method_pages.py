@@ -74,6 +74,7 @@ def test_the_best_point_of_a_grid_is_chosen_by_the_mean_over_seeds_metric_by_met
         {
             "data": "bdgp",
             "method": "lmvsc: a grid",
+            "status": "done",
             "parameters": [{"lam": 1}, {"lam": 1}, {"lam": 2}, {"lam": 2}],
             "acc": [0.9, 0.1, 0.6, 0.8],
             "nmi": [0.5, 0.7, 0.2, 0.2],
