@@ -13,7 +13,7 @@ from manyview.benchmark.ablation import VARIANTS
 from manyview.benchmark.statistics import friedman_ranks, mean_scores
 from manyview.durable import atomic_path, write_text
 
-__all__ = ["scoreboard", "write_scoreboard"]
+__all__ = ["EVEN", "scoreboard", "write_scoreboard"]
 
 METRICS = {"acc": "ACC", "nmi": "NMI", "ari": "ARI", "fscore": "F-score"}
 OURS = "omvcdr"
