@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import bench_anchors
+import bench_confidence
 import bench_growth
 from bench_growth import AXES, METHODS, Size
 from manyview.baselines import BASELINES
@@ -117,6 +118,67 @@ def test_a_choice_that_always_gains_is_found_to_help():
     text = bench_anchors.findings(rows, pairs)
     assert "in 12 of 12 fits" in text
     assert "8 × helps, 8 × hurts" in text
+
+
+def test_the_rows_of_a_fit_hold_auroc_and_the_curve():
+    """Ten samples, the least and the fourth most confident of them wrong.
+
+    Of the 16 pairs of a right and a wrong sample, 8 + 3 are in order.
+    """
+    target, labels = np.repeat([0, 1], 5), np.array([0, 0, 0, 1, 0, 1, 1, 1, 1, 0])
+    model = SimpleNamespace(labels_=labels, confidence_=np.linspace(1, 0.1, 10), stability_=0.7)
+    rows = bench_confidence.measure(target, model)
+    assert rows["auroc"].unique() == pytest.approx([(8 + 3) / 16])
+    assert rows["stability"].unique() == [0.7]
+    curve = rows.set_index("share")["acc"]
+    assert curve[[0.3, 0.4, 0.9, 1.0]].tolist() == pytest.approx([1, 3 / 4, 8 / 9, 8 / 10])
+
+
+def test_where_all_is_right_there_is_no_auroc():
+    same = np.array([0, 1, 1])
+    model = SimpleNamespace(labels_=same, confidence_=np.ones(3), stability_=1.0)
+    assert bench_confidence.measure(same, model)["auroc"].isna().all()
+
+
+@pytest.fixture
+def confidence_rows():
+    """Three sets with two seeds, whose accuracy rises, rises and falls with confidence."""
+    ends = {"a": (0.9, 0.8, 0.95), "b": (0.7, 0.5, 0.65), "c": (0.2, 0.4, 0.55)}
+    return pd.DataFrame(
+        {"data": name, "seed": seed, "n_samples": 10, "auroc": auroc + (seed - 0.5) / 50}
+        | {"stability": whole + 0.15, "share": share, "acc": first + (whole - first) * share}
+        for name, (first, whole, auroc) in ends.items()
+        for seed in range(2)
+        for share in bench_confidence.SHARES
+    )
+
+
+def test_the_figures_of_a_set_are_means_over_seeds(confidence_rows):
+    figures = bench_confidence.summary(confidence_rows)
+    assert figures["auroc"].to_dict() == pytest.approx({"a": 0.95, "b": 0.65, "c": 0.55})
+    assert figures["half"].to_dict() == pytest.approx({"a": 0.85, "b": 0.6, "c": 0.3})
+    assert bench_confidence.correlation(figures, "stability")[0] == pytest.approx(1)
+    lines = bench_confidence.table(figures).splitlines()
+    assert "| `b` | 0.500 | 0.650 | 0.600 | 0.650 |" in lines
+    assert lines[-1] == "| mean | 0.567 | 0.717 | 0.583 | 0.717 |"
+
+
+def test_sets_where_confidence_misleads_are_named(confidence_rows):
+    text = bench_confidence.findings(confidence_rows)
+    assert "3 sets of at most 12000 samples, 2 seeds." in text
+    assert "**0.717** (asked for: 0.7, reached). Sets that reach 0.7 alone: 1." in text
+    assert "where confidence says little: `c`; the lowest is 0.550, on `c`." in text
+    assert "AUROC itself goes with ACC: rank correlation 1.00." in text
+    assert "less accurate than the whole: `c`." in text
+    weaker = confidence_rows.assign(auroc=confidence_rows["auroc"] - 0.1)
+    assert "**0.617** (asked for: 0.7, missed)" in bench_confidence.findings(weaker)
+
+
+def test_equal_rows_draw_an_equal_figure(confidence_rows, tmp_path):
+    paths = [tmp_path / name for name in ("one.svg", "two.svg")]
+    for path in paths:
+        bench_confidence.draw(confidence_rows, path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
 def test_a_section_is_replaced_and_the_rest_of_the_page_stays(tmp_path):

@@ -21,6 +21,8 @@ from manyview.metrics import (
     pairwise_precision,
     pairwise_recall,
     purity,
+    right_samples,
+    selective_accuracy,
 )
 
 AVERAGES = ["max", "arithmetic", "geometric", "min"]
@@ -33,6 +35,7 @@ MEASURES = [
     pairwise_precision,
     pairwise_recall,
     purity,
+    right_samples,
 ]
 
 quick = settings(max_examples=60, deadline=None)
@@ -130,10 +133,56 @@ def test_accuracy_is_the_best_over_all_renamings(pair):
 
 
 @quick
+@given(labelings())
+def test_right_samples_are_those_that_accuracy_counts(pair):
+    y_true, labels = pair
+    is_right = right_samples(y_true, labels)
+    assert np.mean(is_right) == pytest.approx(clustering_accuracy(y_true, labels))
+    pairs = set(zip(y_true[is_right].tolist(), labels[is_right].tolist(), strict=True))
+    assert len(pairs) == len({c for c, _ in pairs}) == len({c for _, c in pairs})
+
+
+@pytest.mark.parametrize(("n_classes", "n_clusters"), [(300, 300), (400, 250), (250, 400)])
+def test_right_samples_agree_with_accuracy_beyond_the_dense_limit(n_classes, n_clusters):
+    y_true, labels = random_labels(np.random.default_rng(0), 5000, 400, 0.2)
+    pair = y_true % n_classes, labels % n_clusters
+    assert np.mean(right_samples(*pair)) == clustering_accuracy(*pair)
+
+
+def test_the_most_confident_samples_are_kept_first():
+    """By confidence: right, right, wrong, right, wrong; cluster 7 is paired with class 1."""
+    y_true, labels = [1, 0, 0, 0, 1], [7, 7, 5, 5, 5]
+    confidence = [0.9, 0.5, 0.8, 0.3, 0.1]
+    kept = selective_accuracy(y_true, labels, confidence, [0.2, 0.4, 0.6, 0.8, 1])
+    assert kept == pytest.approx([1, 1, 2 / 3, 3 / 4, 3 / 5])
+    # 5 · 0.3 is rounded up to two samples
+    assert selective_accuracy(y_true, labels, confidence[::-1], [0.3]) == pytest.approx([0.5])
+
+
+def test_a_share_is_not_moved_by_rounding():
+    """0.07 · 100 is a little above 7 in floating point: the eighth sample, wrong, stays out."""
+    y_true = [0] * 7 + [1] + [0] * 92
+    kept = selective_accuracy(y_true, [0] * 100, -np.arange(100), [0.07, 0.08])
+    assert kept.tolist() == [1, 7 / 8]
+
+
+@pytest.mark.parametrize("shares", [[0], [0.5, 1.1], [float("nan")]])
+def test_shares_that_keep_nothing_or_too_much_are_refused(shares):
+    with pytest.raises(ValueError, match=r"`shares` must lie in \(0, 1\]"):
+        selective_accuracy([0, 1], [0, 1], [0.1, 0.2], shares)
+
+
+def test_confidence_of_other_samples_is_refused():
+    with pytest.raises(ViewError, match=r"one value per sample, 2 in all, but has shape \(3,\)"):
+        selective_accuracy([0, 1], [0, 1], [0.1, 0.2, 0.3], [1])
+
+
+@quick
 @given(labelings(max_groups=9, max_samples=40))
 def test_sparse_and_dense_matching_count_the_same_samples(pair):
     table = contingency.tabulate(*pair)
-    assert contingency._match_sparse(table) == contingency._match_dense(table)
+    sparse, dense = contingency._pair_sparse(table), contingency._pair_dense(table)
+    assert table.count_matched(sparse) == table.count_matched(dense)
 
 
 def test_sparse_matching_is_optimal_where_no_full_matching_exists():
@@ -144,7 +193,8 @@ def test_sparse_matching_is_optimal_where_no_full_matching_exists():
     y_true = [0] * 5 + [0] * 4 + [1] * 3 + [2] * 2
     labels = [0] * 5 + [1] * 4 + [0] * 3 + [0] * 2
     table = contingency.tabulate(y_true, labels)
-    assert contingency._match_sparse(table) == contingency._match_dense(table) == 7
+    for pairing in (contingency._pair_sparse(table), contingency._pair_dense(table)):
+        assert table.count_matched(pairing) == 7
 
 
 @pytest.mark.parametrize(("n_classes", "n_clusters"), [(300, 300), (400, 250), (250, 400)])
@@ -153,7 +203,7 @@ def test_tables_beyond_the_dense_limit_get_the_dense_answer(n_classes, n_cluster
     y_true, labels = random_labels(np.random.default_rng(0), 5000, 400, noise)
     table = contingency.tabulate(y_true % n_classes, labels % n_clusters)
     assert n_classes * n_clusters > contingency._MAX_DENSE_CELLS
-    assert table.accuracy() == contingency._match_dense(table) / 5000
+    assert table.accuracy() == table.count_matched(contingency._pair_dense(table)) / 5000
 
 
 @quick

@@ -104,7 +104,7 @@ LAYERS = {
     "durable": set(),
     "threads": set(),
     "contingency": {"errors"},
-    "metrics": {"contingency"},
+    "metrics": {"contingency", "errors"},
     "_intake": {"errors"},
     "views": {"_intake", "errors"},
     "blocks": {"errors"},
@@ -125,7 +125,7 @@ LAYERS = {
     "estimator": {"base", "blocks", "views", "readings", "engines", "solver", "errors", "threads"},
     "baselines": {"base", "blocks", "readings", "kernels", "views", "errors", "threads"},
     "datasets": {"views", "errors", "durable", "paper"},
-    "plots": {"benchmark", "errors"},
+    "plots": {"benchmark", "metrics", "errors"},
     "benchmark": {
         "readings",
         "estimator",

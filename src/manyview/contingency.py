@@ -23,7 +23,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from manyview.errors import ViewError
 
-__all__ = ["AVERAGES", "Average", "Pairs", "Table", "tabulate"]
+__all__ = ["AVERAGES", "Average", "Pairs", "Table", "find_matched", "tabulate"]
 
 Average = Literal["max", "arithmetic", "geometric", "min"]
 
@@ -87,8 +87,16 @@ class Table:
 
     def accuracy(self) -> float:
         """Share of samples on the best one-to-one pairing."""
+        return self.count_matched(self.pairing()) / self.n_samples
+
+    def pairing(self) -> NDArray[np.int32]:
+        """Cluster of each class on the best one-to-one pairing; −1 where it has none."""
         is_small = self.class_size.size * self.cluster_size.size <= _MAX_DENSE_CELLS
-        return (_match_dense(self) if is_small else _match_sparse(self)) / self.n_samples
+        return _pair_dense(self) if is_small else _pair_sparse(self)
+
+    def count_matched(self, pairing: NDArray[np.int32]) -> int:
+        """Count the samples whose cluster is paired with their class."""
+        return int(self.count[pairing[self.row] == self.col].sum())
 
     def mutual_info(self, average: Average) -> float:
         """Σ p_rc log(p_rc / p_r p_c) over the average of the two entropies."""
@@ -132,6 +140,12 @@ def tabulate(y_true: ArrayLike, labels: ArrayLike) -> Table:
     return Table.of(counts)
 
 
+def find_matched(y_true: ArrayLike, labels: ArrayLike) -> NDArray[np.bool_]:
+    """Whether the cluster of each sample is paired with its class."""
+    pairing = tabulate(y_true, labels).pairing()  # (n_classes,)
+    return np.equal(pairing[_encode("y_true", y_true)], _encode("labels", labels))
+
+
 def _encode(name: str, values: ArrayLike) -> NDArray[np.int32]:
     """Validate one side and replace its distinct values by 0, 1, … as they appear."""
     # As objects, a list keeps its NaN and its 1 apart from "nan" and "1".
@@ -154,15 +168,18 @@ def _encode(name: str, values: ArrayLike) -> NDArray[np.int32]:
     return codes.astype(np.int32)
 
 
-def _match_dense(table: Table) -> int:
-    """Count the samples on the best one-to-one pairing, by the Hungarian method."""
+def _pair_dense(table: Table) -> NDArray[np.int32]:
+    """Pair classes with clusters by the Hungarian method."""
     counts = np.zeros((table.class_size.size, table.cluster_size.size), dtype=np.int64)
     counts[table.row, table.col] = table.count
-    return int(counts[linear_sum_assignment(counts, maximize=True)].sum())
+    pairing = np.full(table.class_size.size, -1, dtype=np.int32)
+    paired, clusters = linear_sum_assignment(counts, maximize=True)
+    pairing[paired] = clusters
+    return pairing
 
 
-def _match_sparse(table: Table) -> int:
-    """Count the samples on the best one-to-one pairing, without filling in the table.
+def _pair_sparse(table: Table) -> NDArray[np.int32]:
+    """Pair classes with clusters without filling in the table.
 
     Each row gets a dummy column of its own, of count 0, so that leaving it unpaired is an edge
     too and a full matching always exists. One is then added to every count, since SciPy reads 0
@@ -175,8 +192,13 @@ def _match_sparse(table: Table) -> int:
     weight = np.concatenate([table.count + 1.0, np.ones(n_rows)])
     edges = (np.concatenate([row, dummy]), np.concatenate([col, n_cols + dummy]))
     graph = csr_array(coo_array((weight, edges), shape=(n_rows, n_cols + n_rows)))
-    paired = min_weight_full_bipartite_matching(graph, maximize=True)
-    return int(graph[paired].sum()) - n_rows
+    rows, cols = min_weight_full_bipartite_matching(graph, maximize=True)
+    is_real = cols < n_cols
+    has_class_rows = row is table.row
+    classes, clusters = (rows, cols) if has_class_rows else (cols, rows)
+    pairing = np.full(table.class_size.size, -1, dtype=np.int32)
+    pairing[classes[is_real]] = clusters[is_real]
+    return pairing
 
 
 def _entropy(p: NDArray[np.float64]) -> float:

@@ -1,8 +1,10 @@
 """How well found labels agree with known classes."""
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from manyview.contingency import AVERAGES, Average, tabulate
+from manyview.contingency import AVERAGES, Average, find_matched, tabulate
+from manyview.errors import ViewError
 
 __all__ = [
     "adjusted_rand_index",
@@ -13,6 +15,8 @@ __all__ = [
     "pairwise_precision",
     "pairwise_recall",
     "purity",
+    "right_samples",
+    "selective_accuracy",
 ]
 
 
@@ -42,6 +46,73 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
     0.75
     """
     return tabulate(y_true, labels).accuracy()
+
+
+def right_samples(y_true: ArrayLike, labels: ArrayLike) -> NDArray[np.bool_]:
+    """Which samples `clustering_accuracy` counts: their cluster is paired with their class.
+
+    Parameters
+    ----------
+    y_true, labels : array-like of shape (n_samples,)
+        Known class and found cluster of each sample: integers, strings, any hashable values.
+
+    Returns
+    -------
+    ndarray of bool of shape (n_samples,)
+        True where a sample is right; the mean is the accuracy.
+
+    Examples
+    --------
+    >>> from manyview.metrics import right_samples
+    >>> right_samples(["a", "a", "b", "b"], [1, 1, 0, 1]).tolist()
+    [True, True, True, False]
+    """
+    return find_matched(y_true, labels)
+
+
+def selective_accuracy(
+    y_true: ArrayLike, labels: ArrayLike, confidence: ArrayLike, shares: ArrayLike
+) -> NDArray[np.float64]:
+    """Accuracy among the most confident samples.
+
+    Clusters and classes are paired once, by all samples.
+
+    Parameters
+    ----------
+    y_true, labels : array-like of shape (n_samples,)
+        Known class and found cluster of each sample: integers, strings, any hashable values.
+    confidence : array-like of shape (n_samples,)
+        How sure each label is; larger is surer. Equal values keep the order of the samples.
+    shares : array-like of shape (n_shares,)
+        Shares of the samples to keep, in (0, 1]; rounded up to whole samples.
+
+    Returns
+    -------
+    ndarray of shape (n_shares,)
+        Share of right samples among those kept; at 1 it is the accuracy.
+
+    Examples
+    --------
+    >>> from manyview.metrics import selective_accuracy
+    >>> selective_accuracy([0, 0, 1, 1], [5, 5, 7, 5], [0.9, 0.8, 0.7, 0.1], [0.5, 1]).tolist()
+    [1.0, 0.75]
+    """
+    is_right = find_matched(y_true, labels)  # (n,)
+    sure = np.asarray(confidence, dtype=np.float64)  # (n,)
+    if sure.shape != is_right.shape:
+        message = (
+            f"`confidence` must have one value per sample, {is_right.size} in all, but has shape "
+            f"{sure.shape}: pass one-dimensional values in the order of the labels."
+        )
+        raise ViewError(message)
+    wanted = np.asarray(shares, dtype=np.float64)  # (n_shares,)
+    if not np.all((wanted > 0) & (wanted <= 1)):
+        message = f"`shares` must lie in (0, 1], but are {shares!r}: 0.5 keeps half the samples."
+        raise ValueError(message)
+    n_right = np.cumsum(is_right[np.argsort(-sure, kind="stable")])  # (n,)
+    # Rounded first: 0.07 · 100 is a little more than 7, and must not keep 8.
+    n_kept = np.ceil(np.round(wanted * is_right.size, 6)).astype(np.int64)
+    return np.asarray(n_right[n_kept - 1] / n_kept)
 
 
 def normalized_mutual_info(

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from manyview.errors import EngineUnavailableError
+from manyview.metrics import selective_accuracy
 
 if TYPE_CHECKING:
     from manyview.benchmark.statistics import Comparison
 
-__all__ = ["critical_difference"]
+__all__ = ["confidence_curve", "critical_difference"]
 
 
 def _axes(ax: Any, width: float, height: float) -> Any:
@@ -24,6 +26,34 @@ def _axes(ax: Any, width: float, height: float) -> Any:
         msg = "Figures need matplotlib: pip install 'manyview[plots]'."
         raise EngineUnavailableError(msg) from None
     return Figure(figsize=(width, height)).subplots()
+
+
+def confidence_curve(
+    y_true: ArrayLike, labels: ArrayLike, confidence: ArrayLike, *, ax: Any = None
+) -> Any:
+    """Accuracy of the most confident samples, against the share of samples that is kept.
+
+    Parameters
+    ----------
+    y_true, labels : array-like of shape (n_samples,)
+        Known class and found cluster of each sample.
+    confidence : array-like of shape (n_samples,)
+        How sure each label is, such as `confidence_` of a fitted OMVCDR.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    percent = np.arange(5, 101, 5)
+    accuracy = selective_accuracy(y_true, labels, confidence, percent / 100)
+    ax = _axes(ax, 5, 3.5)
+    ax.plot(percent, accuracy, marker="o", ms=3, label="most confident")
+    ax.axhline(accuracy[-1], color="0.5", lw=1, ls="--", label="all samples")
+    ax.set(xlabel="samples kept (%)", ylabel="accuracy", xlim=(0, 102), ylim=(0, 1.02))
+    ax.legend(loc="lower left", frameon=False)
+    return ax
 
 
 def critical_difference(comparison: Comparison, *, ax: Any = None) -> Any:
