@@ -102,6 +102,7 @@ def test_public_docstrings_follow_numpydoc(name):
 LAYERS = {
     "errors": set(),
     "durable": set(),
+    "pages": set(),
     "threads": set(),
     "contingency": {"errors"},
     "metrics": {"contingency", "errors"},
@@ -136,9 +137,10 @@ LAYERS = {
         "views",
         "threads",
         "errors",
+        "pages",
         "plots",
     },
-    "report": {"blocks", "estimator", "metrics", "durable", "views", "errors", "datasets"},
+    "report": {"blocks", "estimator", "metrics", "durable", "views", "errors", "datasets", "pages"},
     "demo": {
         "estimator",
         "threads",
@@ -153,6 +155,7 @@ LAYERS = {
     "paper": {"errors"},
     "reproduce": {
         "baselines",
+        "pages",
         "benchmark",
         "blocks",
         "datasets",

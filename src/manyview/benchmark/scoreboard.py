@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from manyview.benchmark.ablation import VARIANTS
 from manyview.benchmark.statistics import friedman_ranks, mean_scores
 from manyview.durable import atomic_path, write_text
+from manyview.pages import page_environment
 
 __all__ = ["EVEN", "scoreboard", "write_scoreboard"]
 
@@ -85,15 +85,7 @@ def write_scoreboard(rows: pd.DataFrame, out: Path) -> None:
 
 def _render(rows: pd.DataFrame, table: pd.DataFrame) -> str:
     """One page that needs nothing else."""
-    environment = Environment(
-        loader=ChoiceLoader(
-            [PackageLoader("manyview.benchmark"), PackageLoader("manyview.report")]
-        ),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_environment("manyview.benchmark", "manyview.report")
     environment.filters["fixed"] = lambda value, n=3: "–" if pd.isna(value) else f"{value:.{n}f}"
     methods = list(table.index[~table["is_variant"]])
     sets = {metric: _by_set(rows, metric, methods) for metric in ("nmi", "acc")}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
+from manyview.pages import page_environment
 from manyview.report.drawing import N_COLORS, place_curve, place_map
 from manyview.report.summary import MEASURES
 
@@ -29,13 +28,7 @@ def render(summary: Mapping[str, Any]) -> str:
     str
         The page. Text and drawings need no JavaScript; the notes on the map are better with it.
     """
-    environment = Environment(
-        loader=PackageLoader("manyview.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_environment("manyview.report")
     environment.filters["percent"] = lambda share: f"{share:.0%}"
     return environment.get_template("base.html").render(
         summary,

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
+from manyview.pages import page_environment
 from manyview.reproduce.claims import RULES, VERDICTS
 from manyview.reproduce.tables import ABLATION_TITLES, METHOD_TITLES, METRICS, records
 
@@ -136,15 +137,7 @@ def render_figure(figure: Mapping[str, Any]) -> str:
 
 def _environment() -> Environment:
     """Our templates, and those of the report for its style."""
-    environment = Environment(
-        loader=ChoiceLoader(
-            [PackageLoader("manyview.reproduce"), PackageLoader("manyview.report")]
-        ),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = page_environment("manyview.reproduce", "manyview.report")
     environment.filters["four"] = lambda value: "–" if pd.isna(value) else f"{value:.4f}"
     environment.filters["signed"] = _signed
     environment.filters["whole"] = lambda value: "–" if pd.isna(value) else f"{value:,}"
