@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from manyview.errors import ViewError
-from manyview.tables._table import Table, is_numbering
+from manyview.tables._table import Table, are_row_numbers, is_numbering
 
 # Names that merely count (f0, f1, …) agree by accident: features often have such names.
 WEIGHT_OF_NUMBERING = 0.25
@@ -53,18 +53,17 @@ def _sides_by_names(tables: Sequence[Table]) -> tuple[tuple[bool, ...], list[str
         if side
     ]
     if any(plan.sides != best.sides and plan.shared >= best.shared / 2 for plan in plans):
-        taken, other = ("columns", "rows") if any(best.sides) else ("rows", "columns")
         notes.append(
-            f"The views share names along both sides; the {taken} were taken as samples. "
-            f"Say --samples {other} if that is wrong."
+            "The views share names along both sides, so that either may hold the samples. If the "
+            "wrong one was taken, say --samples rows or columns, or name the column with --id."
         )
     return best.sides, notes
 
 
 def _may_turn(table: Table) -> bool:
     """Only names on both sides can speak for turning a table."""
-    has_names = table.rows is not None and table.columns is not None
-    return table.is_turnable and has_names and not table.has_id
+    has_names = table.rows is not None and not are_row_numbers(table.rows)
+    return table.is_turnable and has_names and table.columns is not None and not table.has_id
 
 
 def _plan(
@@ -127,7 +126,7 @@ def name_samples(tables: Sequence[Table]) -> tuple[list[Table], list[str]]:
 
 def _without_numbering(table: Table, tables: Sequence[Table]) -> Table:
     """Numbers of rows are names only where another table has such names without counting."""
-    if not is_numbering(table.rows) or not table.samples[0].isdigit():
+    if table.has_id or not are_row_numbers(table.rows):
         return table
     others = [other.rows for other in tables if not is_numbering(other.rows)]
     is_used = any(names is not None and names.isin(table.samples).any() for names in others)
@@ -142,7 +141,8 @@ def _names_by_position(tables: Sequence[Table], named: Sequence[Table]) -> pd.In
             msg = (
                 f"{nameless.file} has no sample names and {nameless.values.shape[0]} rows, "
                 f"{table.file} has {table.values.shape[0]}; expected the same samples in the same "
-                "order. Add a column with sample names to each file, and name it with --id."
+                "order. Add a column with sample names to each file (--id), or say --samples "
+                "columns if the samples are there."
             )
             raise ViewError(msg)
         if named and table.rows is not None and not table.rows.equals(named[0].rows):

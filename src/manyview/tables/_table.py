@@ -114,6 +114,11 @@ def is_numbering(names: pd.Index | None) -> bool:
     return list(names) == counted
 
 
+def are_row_numbers(names: pd.Index | None) -> bool:
+    """Whether names are 0, 1, 2, … or 1, 2, 3, …."""
+    return names is not None and str(names[0]).isdigit() and is_numbering(names)
+
+
 def _column(frame: pd.DataFrame, j: Any) -> Any:
     """A column by position: names may repeat."""
     return frame.iloc[:, int(j)]
@@ -131,11 +136,11 @@ def _checked(values: object, view: str, file: str) -> View:
 def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Turn columns of objects that are numbers (yes and no with gaps, decimals) into numbers."""
     frame = frame.copy(deep=False)
-    for j, dtype in enumerate(frame.dtypes):
+    for j in np.flatnonzero(frame.dtypes == object):
         column = _column(frame, j)
-        if types.is_object_dtype(dtype) and types.infer_dtype(column, skipna=True) in NUMBERS:
+        if types.infer_dtype(column, skipna=True) in NUMBERS:
             numbers = column.map(float, na_action="ignore").astype(float)
-            frame.isetitem(j, numbers.to_numpy())
+            frame.isetitem(int(j), numbers.to_numpy())
     return frame
 
 

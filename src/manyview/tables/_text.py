@@ -52,7 +52,7 @@ def read_text(path: Path, id: str | None) -> tuple[pd.DataFrame, list[str]]:
         names=list(range(len(header))),  # pandas would rename what the header has twice
         dtype={j: str for j, name in enumerate(header) if name in ("", id)},
         low_memory=False,
-    )
+    ).copy()  # pandas reads column by column, and a copy puts them together
     if is_headless:
         return frame, notes
     frame.columns = pd.Index(header, dtype=object)
