@@ -92,6 +92,11 @@ def test_numbers_without_a_header_are_all_read(tmp_path):
     assert "no header" in intake.notes[0]
 
 
+def test_a_first_row_that_may_be_a_sample_is_pointed_out(tmp_path):
+    (tmp_path / "a.csv").write_text("anna,1.5,2\nbert,3,4\ncarl,5,6\n")
+    assert "Add a header" in read_views(tmp_path / "a.csv").notes[0]
+
+
 def test_a_row_with_a_field_too_many_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n1,2,\n3,4,\n")
     with pytest.raises(ViewError, match="more fields than its header"):
@@ -104,6 +109,7 @@ def test_arrays_are_matched_by_position(tmp_path):
     intake = read_views([tmp_path / "rna.npy", tmp_path / "named.csv"])
     np.testing.assert_array_equal(intake.data.views[0], RNA.to_numpy(dtype=np.float32))
     assert intake.data.views[0].dtype == np.float32
+    assert isinstance(intake.data.views[0], np.memmap)  # not copied: it may be large
     assert list(intake.data.sample_names) == NAMES
     assert "matched by position" in " ".join(intake.notes)
 
@@ -206,12 +212,23 @@ def test_zarr_holds_an_array_or_several(ending, tmp_path):
 
     group, store = open_group("two")
     for name, table in (("rna", RNA), ("protein", PROTEIN)):
-        group.create_array(name, shape=table.shape, dtype="float64")[:] = table.to_numpy()
+        group[name] = table.to_numpy()
     if ending.endswith("zip"):
         store.close()
     data = read_views(tmp_path / f"two{ending}").data
     assert data.view_names == ("protein", "rna")
     np.testing.assert_array_equal(data.views[1], RNA.to_numpy())
+
+
+def test_zarr_in_the_layout_of_anndata_keeps_names(tmp_path):
+    zarr = pytest.importorskip("zarr")
+    group = zarr.open_group(str(tmp_path / "rna.zarr"), mode="w", zarr_format=2)
+    group.create_array("X", data=RNA.to_numpy())
+    for side, names in (("obs", RNA.index), ("var", RNA.columns)):
+        frame = group.create_group(side)
+        frame.attrs["_index"] = "_names"
+        frame.create_array("_names", data=np.array(list(names), dtype="T"))
+    check(read_views(tmp_path / "rna.zarr"), RNA)
 
 
 def test_one_zarr_array_is_one_view(tmp_path):

@@ -126,6 +126,20 @@ def test_the_column_of_names_can_be_chosen_and_keeps_its_zeros(tmp_path):
     assert list(intake.found["set_aside"]) == ["label", ""]
 
 
+def test_a_sample_without_a_name_is_one_sentence(tmp_path):
+    with pytest.raises(ViewError, match="a.csv has no name in row 2"):
+        read_views(write(tmp_path, a="sample,x\np,1\n,2\nq,3\n"), id="sample")
+
+
+def test_a_file_without_the_chosen_column_is_told(tmp_path):
+    paths = write(tmp_path, rna=RNA, mirna=MIRNA.rename_axis("probe"), turned=RNA.T + 1)
+    intake = read_views(paths, id="sample")
+    told = [note for note in intake.notes if "no column 'sample'" in note]
+    assert len(told) == 1
+    assert "mirna.csv" in told[0]
+    assert list(intake.found["orientation"]) == ["rows", "rows", "columns"]
+
+
 def test_chosen_names_may_count(tmp_path):
     paths = write(tmp_path, a="nr,x\n1,1\n2,2\n3,3\n", b="nr,y\n1,5\n2,6\n")
     data = read_views(paths, id="nr").data
@@ -133,8 +147,8 @@ def test_chosen_names_may_count(tmp_path):
 
 
 def test_a_column_of_names_that_no_file_has_is_one_sentence(tmp_path):
-    with pytest.raises(ViewError, match="No file has a column 'smaple'.*TP53"):
-        read_views(write(tmp_path, rna=RNA), id="smaple")
+    with pytest.raises(ViewError, match="No file has a column 'probe'.*TP53"):
+        read_views(write(tmp_path, rna=RNA), id="probe")
 
 
 def test_whole_numbers_in_excel_and_text_are_the_same_names(tmp_path):

@@ -33,7 +33,9 @@ def read_path(path: Path, id: str | None) -> tuple[list[Table], list[str]]:
     if not known:
         msg = f"The folder {path} holds no table; expected files that end in {_endings()}."
         raise ViewError(msg)
-    notes = [f"{path}: left out {', '.join(others)}, which is no table."] if others else []
+    notes = (
+        [f"{path}: these are no tables and were left out: {', '.join(others)}."] if others else []
+    )
     return [table for item in known for table in _read_file(item, id)], notes
 
 

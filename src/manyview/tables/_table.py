@@ -49,7 +49,11 @@ class Table:
         values = self.values.T
         return replace(
             self,
-            values=sparse.csr_array(values) if sparse.issparse(values) else np.array(values),
+            values=(
+                sparse.csr_array(values)
+                if isinstance(values, sparse.csc_array)
+                else np.ascontiguousarray(values)
+            ),
             rows=self.columns,
             columns=self.rows,
             is_turned=not self.is_turned,
@@ -136,7 +140,7 @@ def _checked(values: object, view: str, file: str) -> View:
 def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Turn columns of objects that are numbers (yes and no with gaps, decimals) into numbers."""
     frame = frame.copy(deep=False)
-    for j in np.flatnonzero(frame.dtypes == object):
+    for j in np.flatnonzero([types.is_object_dtype(dtype) for dtype in frame.dtypes]):
         column = _column(frame, j)
         if types.infer_dtype(column, skipna=True) in NUMBERS:
             numbers = column.map(float, na_action="ignore").astype(float)
@@ -153,11 +157,12 @@ def _default_names(
     if index is not None and not is_numbering(index):
         return index, None
     texts = [int(j) for j in np.flatnonzero(~is_number) if _is_text(_column(frame, j))]
-    for j in texts:
-        if _column(frame, j).is_unique and _column(frame, j).notna().all():
+    full = [j for j in texts if _column(frame, j).notna().all()]
+    for j in full:
+        if _column(frame, j).is_unique:
             return _names(_column(frame, j), file), j
     # names that someone meant to be unique; what is twice is refused later, by its name
-    if index is None and 0 in texts and _column(frame, 0).nunique() > len(frame) / 2:
+    if index is None and 0 in full and _column(frame, 0).nunique() > len(frame) / 2:
         return _names(_column(frame, 0), file), 0
     return index, None
 
@@ -183,9 +188,9 @@ def _names(values: Any, file: str) -> pd.Index:
 
 
 def _matrix(frame: pd.DataFrame) -> Any:
-    """Numbers of a frame, float32 where all are; gaps are NaN."""
-    is_single = all(dtype == np.float32 for dtype in frame.dtypes)
-    return frame.to_numpy(dtype=np.float32 if is_single else np.float64, na_value=np.nan)
+    """Numbers of a frame, row after row, float32 where all are; gaps are NaN."""
+    dtype = np.float32 if all(frame.dtypes == np.float32) else np.float64
+    return np.ascontiguousarray(frame.to_numpy(dtype=dtype, na_value=np.nan))
 
 
 def _no_numbers(frame: pd.DataFrame, header: list[str], file: str) -> str:

@@ -42,6 +42,7 @@ def read_text(path: Path, id: str | None) -> tuple[pd.DataFrame, list[str]]:
         notes.append(f"{path} has no header: its first row holds numbers, and was read as values.")
     else:
         header = _with_corner(header, fields[1:], path)
+        notes += _perhaps_headless(header, path)
     frame = pd.read_csv(
         path,
         sep=separator,
@@ -64,6 +65,14 @@ def with_index(frame: pd.DataFrame) -> pd.DataFrame:
     if frame.columns[0] != "" or frame.empty or frame.iloc[:, 0].isna().any():
         return frame
     return frame.set_axis(pd.Index(frame.iloc[:, 0])).iloc[:, 1:]
+
+
+def _perhaps_headless(header: list[str], path: Path) -> list[str]:
+    """A sentence about a first row that may be a sample: a name and numbers."""
+    others = header[1:]
+    if not others or _counts(others) or not all(map(NUMBER.fullmatch, others)):
+        return []
+    return [f"{path}: the first row holds numbers and was read as names. Add a header if it lacks."]
 
 
 def _with_corner(header: list[str], rows: list[list[str]], path: Path) -> list[str]:

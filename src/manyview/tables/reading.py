@@ -103,7 +103,7 @@ def read_views(
     tables = _renamed(tables, view_names)
     notes += [note for table in tables for note in table.notes]
     tables, remarks = orient(tables, samples)
-    notes += remarks
+    notes += [*remarks, *_without_id(tables, id)]
     check_names(tables)
     tables, remarks = name_samples(tables)
     notes += remarks
@@ -143,6 +143,15 @@ def _read(paths: PathLike | Sequence[PathLike], id: str | None) -> tuple[list[Ta
         msg = f"No file has a column {id!r} with sample names (--id); {shown or 'none has names'}."
         raise ViewError(msg)
     return tables, notes
+
+
+def _without_id(tables: Sequence[Table], id: str | None) -> list[str]:
+    """Sentences about tables of samples that lack the column of names that others have."""
+    return [
+        f"{table.file} has no column {id!r}; its samples go by other names, or by position."
+        for table in tables
+        if id is not None and table.is_turnable and not (table.has_id or table.is_turned)
+    ]
 
 
 def _renamed(tables: list[Table], names: Sequence[str] | None) -> list[Table]:
