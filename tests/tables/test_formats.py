@@ -85,6 +85,13 @@ def test_separators_inside_quotes_are_text(tmp_path):
     np.testing.assert_array_equal(data.views[0], [[1, 2], [3, 4]])
 
 
+def test_names_are_one_line_though_cells_have_several(tmp_path):
+    (tmp_path / "a.csv").write_text('sample,"body\nmass"\n"anna\nmaria",1\nbert,2\n')
+    data = read_views(tmp_path / "a.csv").data
+    assert list(data.feature_names[0]) == ["body mass"]
+    assert list(data.sample_names) == ["anna maria", "bert"]
+
+
 def test_numbers_without_a_header_are_all_read(tmp_path):
     np.savetxt(tmp_path / "a.csv", RNA.to_numpy(), delimiter=",")
     intake = read_views(tmp_path / "a.csv")

@@ -213,7 +213,15 @@ def test_columns_that_are_not_numbers_are_set_aside_and_told(tmp_path):
 
 def test_a_column_that_a_few_values_spoil_is_pointed_out(tmp_path):
     (path,) = write(tmp_path, a="sample,x,z\na,1,1\nb,2,2\nc,3,unknown\n")
-    assert "2 of its 3 values are numbers; one that is not: 'unknown'" in read_views(path).notes[0]
+    assert "2 of its 3 values are numbers; these are not: 'unknown'" in read_views(path).notes[0]
+
+
+def test_numbers_that_are_kept_as_text_are_pointed_out(tmp_path):
+    frame = pd.DataFrame({"sample": list("abc"), "x": ["1", "2", "2"], "y": [1.0, 2.0, 3.0]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    intake = read_views(tmp_path / "a.parquet")
+    assert intake.data.n_features == (1,)
+    assert "kept as text" in intake.notes[0]
 
 
 def test_yes_and_no_with_a_gap_are_numbers(tmp_path):

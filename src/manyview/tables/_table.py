@@ -79,7 +79,7 @@ def from_frame(frame: pd.DataFrame, view: str, file: str, format: str, id: str |
         raise ViewError(msg)
     is_filled = frame.notna().any().to_numpy()
     frame = _with_numbers(frame.iloc[:, is_filled])
-    header = [str(name).strip() for name in frame.columns]
+    header = [_in_one_line(name) for name in frame.columns]
     is_number = np.array([types.is_numeric_dtype(dtype) for dtype in frame.dtypes], dtype=bool)
     chosen = header.index(id) if id in header else None
     has_id = chosen is not None or (id is not None and frame.index.name == id)
@@ -181,10 +181,15 @@ def _names(values: Any, file: str) -> pd.Index:
         msg = f"{file} has no name in row {row + 1}; name every sample, or delete the row."
         raise ViewError(msg)
     texts = [
-        str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip()
+        str(int(name)) if isinstance(name, float) and name.is_integer() else _in_one_line(name)
         for name in names
     ]
     return pd.Index(texts, dtype=object)
+
+
+def _in_one_line(name: object) -> str:
+    """A name as text: cells of Excel break their lines."""
+    return " ".join(str(name).split())
 
 
 def _matrix(frame: pd.DataFrame) -> Any:
@@ -213,9 +218,10 @@ def _nearly_numbers(texts: pd.DataFrame, file: str) -> list[str]:
             continue
         is_number = pd.to_numeric(column.astype(object), errors="coerce").notna()
         if is_number.mean() >= 0.5:
+            others = [repr(str(value)) for value in column[~is_number].unique()[:3]]
             notes.append(
                 f"{file}: column {str(name)!r} was set aside although {int(is_number.sum())} of "
-                f"its {len(column)} values are numbers; one that is not: "
-                f"{str(column[~is_number].iloc[0])!r}."
+                f"its {len(column)} values are numbers; "
+                + (f"these are not: {', '.join(others)}." if others else "they are kept as text.")
             )
     return notes

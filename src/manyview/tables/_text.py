@@ -51,7 +51,7 @@ def read_text(path: Path, id: str | None) -> tuple[pd.DataFrame, list[str]]:
         encoding_errors="replace",
         header=None if is_headless else 0,
         names=list(range(len(header))),  # pandas would rename what the header has twice
-        dtype={j: str for j, name in enumerate(header) if name in ("", id)},
+        dtype={j: str for j, name in enumerate(header) if name == id or (j == 0 and name == "")},
         low_memory=False,
     ).copy()  # pandas reads column by column, and a copy puts them together
     if is_headless:
