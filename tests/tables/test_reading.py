@@ -211,6 +211,12 @@ def test_columns_that_are_not_numbers_are_set_aside_and_told(tmp_path):
     assert intake.found.loc[0, "set_aside"] == "sex, date, z"
 
 
+def test_empty_columns_are_set_aside(tmp_path):
+    intake = read_views(write(tmp_path, a="sample,x,later,\na,1,,\nb,2,,\n"))
+    assert list(intake.data.feature_names[0]) == ["x"]
+    assert intake.found.loc[0, "set_aside"] == "later (empty)"
+
+
 def test_a_column_that_a_few_values_spoil_is_pointed_out(tmp_path):
     (path,) = write(tmp_path, a="sample,x,z\na,1,1\nb,2,2\nc,3,unknown\n")
     assert "2 of its 3 values are numbers; these are not: 'unknown'" in read_views(path).notes[0]

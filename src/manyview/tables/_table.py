@@ -78,6 +78,7 @@ def from_frame(frame: pd.DataFrame, view: str, file: str, format: str, id: str |
         msg = f"{file} has no rows of values below its header; expected one a sample."
         raise ViewError(msg)
     is_filled = frame.notna().any().to_numpy()
+    empty = [_in_one_line(name) for name in frame.columns[~is_filled] if name != ""]
     frame = _with_numbers(frame.iloc[:, is_filled])
     header = [_in_one_line(name) for name in frame.columns]
     is_number = np.array([types.is_numeric_dtype(dtype) for dtype in frame.dtypes], dtype=bool)
@@ -100,7 +101,7 @@ def from_frame(frame: pd.DataFrame, view: str, file: str, format: str, id: str |
         rows,
         pd.Index([header[j] for j in numbers], dtype=object),
         has_id=has_id,
-        set_aside=tuple(header[j] for j in others),
+        set_aside=(*(header[j] for j in others), *(f"{name} (empty)" for name in empty)),
         notes=tuple(_nearly_numbers(frame.iloc[:, others], file)),
     )
 
