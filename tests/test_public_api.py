@@ -47,6 +47,7 @@ def test_every_public_function_and_class_of_a_module_is_in_its_all(name):
             "manyview.datasets",
             "load_digits_views load_file load_benchmark make_multiview_blobs",
         ),
+        ("manyview.tables", "read_views Intake"),
     ],
 )
 def test_the_names_of_the_design_are_there(names):
@@ -69,6 +70,7 @@ DOCUMENTED = [
     "manyview.metrics.normalized_mutual_info",
     "manyview.metrics.evaluate",
     "manyview.datasets.load_file",
+    "manyview.tables.read_views",
     "manyview.datasets.load_benchmark",
     "manyview.datasets.load_digits_views",
     "manyview.datasets.make_multiview_blobs",
@@ -127,6 +129,8 @@ LAYERS = {
     "baselines": {"base", "blocks", "readings", "kernels", "views", "errors", "threads"},
     "datasets": {"views", "errors", "durable", "paper"},
     "plots": {"benchmark", "metrics", "errors"},
+    "tables": {"_intake", "views", "datasets", "errors"},
+    "plots": {"benchmark", "errors"},
     "benchmark": {
         "readings",
         "estimator",

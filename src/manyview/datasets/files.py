@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from manyview.datasets._bundle import bundle
 from manyview.datasets._mat5 import read_mat5
 from manyview.errors import EngineUnavailableError, ViewError
 
-__all__ = ["load_described", "load_file"]
+__all__ = ["load_described", "load_file", "read_arrays", "readable"]
 
 Contents = dict[str, Any]  # arrays, sparse arrays, text, and lists of these for cells
 
@@ -71,11 +72,41 @@ def load_file(path: str | os.PathLike[str], *, return_X_y: bool = False) -> Bunc
 
 def load_described(path: Path, description: str, *, as_pair: bool) -> Bunch:
     """Read a file and describe it; an error names the file."""
-    contents = _read(path)
-    try:
-        target = _find_target(contents)
-        views = _rows_as_samples(_find_views(contents), None if target is None else len(target))
+    views, target = read_arrays(path)
+    with _naming(path):
         return bundle(views, target, description, as_pair=as_pair)
+
+
+def read_arrays(path: Path) -> tuple[dict[str, Any], NDArray[np.int64] | None]:
+    """Read the views of a file, samples in rows, as they are, and the labels."""
+    contents = _read(path)
+    with _naming(path):
+        target = _find_target(contents)
+        n_samples = None if target is None else len(target)
+        return _rows_as_samples(_find_views(contents), n_samples), target
+
+
+@contextmanager
+def readable(path: Path, ending: str) -> Iterator[None]:
+    """Whatever goes wrong in a reader is one sentence: damaged files make them fail in any way."""
+    try:
+        yield
+    except (EngineUnavailableError, ViewError):
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        msg = (
+            f"{path} cannot be read as a {ending} file ({reason}). It may be damaged, cut "
+            "short or of another kind; get or save it again."
+        )
+        raise ViewError(msg) from None
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """An error names the file."""
+    try:
+        yield
     except (ValueError, MemoryError) as error:  # ViewError, or sizes that damage made absurd
         msg = f"{path}: {error}"
         raise ViewError(msg) from None
@@ -93,17 +124,8 @@ def _read(path: Path) -> Contents:
     if not path.is_file():
         msg = f"There is no file {path}; check its name and folder."
         raise ViewError(msg)
-    try:
+    with readable(path, path.suffix):
         return readers[path.suffix](path)
-    except EngineUnavailableError:
-        raise
-    except Exception as error:  # damaged files make the readers fail in any way
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        msg = (
-            f"{path} cannot be read as a {path.suffix} file ({reason}). It may be damaged, cut "
-            "short or of another kind; get or save it again."
-        )
-        raise ViewError(msg) from None
 
 
 def _read_npz(path: Path) -> Contents:

@@ -1,0 +1,173 @@
+"""Which ending is read how. A reader gives the tables of one file, each a view."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manyview.datasets.files import read_arrays, readable
+from manyview.errors import EngineUnavailableError, ViewError
+from manyview.tables._annotated import tables_of
+from manyview.tables._table import Table, from_array, from_frame
+from manyview.tables._text import read_text, with_index
+
+Reader = Callable[[Path, str | None], Iterable[Table]]
+
+
+def read_path(path: Path, id: str | None) -> tuple[list[Table], list[str]]:
+    """Tables of a file, or of all files of a folder, and sentences on what was left out."""
+    if not path.exists():
+        msg = f"There is no file {path}; check its name and folder."
+        raise ViewError(msg)
+    if not path.is_dir() or _is_zarr(path):
+        return _read_file(path, id), []
+    inside = sorted(item for item in path.iterdir() if not item.name.startswith("."))
+    known = [item for item in inside if _ending(item) in READERS]
+    others = [item.name for item in inside if item not in known]
+    if not known:
+        msg = f"The folder {path} holds no table; expected files that end in {_endings()}."
+        raise ViewError(msg)
+    notes = (
+        [f"{path}: these are no tables and were left out: {', '.join(others)}."] if others else []
+    )
+    return [table for item in known for table in _read_file(item, id)], notes
+
+
+def _read_file(path: Path, id: str | None) -> list[Table]:
+    ending = _ending(path)
+    if ending not in READERS:
+        msg = f"{path} ends in '{path.suffix}'; expected {_endings()}."
+        raise ViewError(msg)
+    if path.is_file() and path.stat().st_size == 0:
+        msg = f"{path} is empty (0 bytes); save it again."
+        raise ViewError(msg)
+    with readable(path, ending):
+        return list(READERS[ending](path, id))
+
+
+def _ending(path: Path) -> str:
+    """The ending, in small letters; that of a Zarr folder is .zarr, whatever its name."""
+    if path.is_dir():
+        return ".zarr" if _is_zarr(path) else ""
+    return ".zarr.zip" if path.name.lower().endswith(".zarr.zip") else path.suffix.lower()
+
+
+def _endings() -> str:
+    *others, last = READERS
+    return f"{', '.join(others)} or {last}"
+
+
+def _is_zarr(path: Path) -> bool:
+    return any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
+
+
+def _needed(module: str, path: Path) -> Any:
+    """Import an optional library, or say which extra brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        msg = f"{path} needs {module}: pip install manyview[files]"
+        raise EngineUnavailableError(msg) from None
+
+
+def _read_text(path: Path, id: str | None) -> Iterator[Table]:
+    frame, notes = read_text(path, id)
+    table = from_frame(frame, path.stem, str(path), path.suffix[1:].lower(), id)
+    yield replace(table, notes=(*notes, *table.notes))
+
+
+def _read_parquet(path: Path, id: str | None) -> Iterator[Table]:
+    yield from_frame(pd.read_parquet(path), path.stem, str(path), "parquet", id)
+
+
+def _read_feather(path: Path, id: str | None) -> Iterator[Table]:
+    yield from_frame(pd.read_feather(path), path.stem, str(path), "feather", id)
+
+
+def _read_excel(path: Path, id: str | None) -> Iterator[Table]:
+    """Each sheet with values; the header is taken by hand, as pandas renames what it has twice."""
+    _needed("openpyxl", path)
+    sheets = pd.read_excel(path, sheet_name=None, header=None, engine="openpyxl")
+    filled = {str(name): sheet for name, sheet in sheets.items() if not sheet.empty}
+    if not filled:
+        msg = f"{path} has no sheet with values; expected a header and one row a sample."
+        raise ViewError(msg)
+    for name, sheet in filled.items():
+        header = ["" if pd.isna(cell) else str(cell) for cell in sheet.iloc[0]]
+        frame = sheet.iloc[1:].reset_index(drop=True).infer_objects()
+        frame.columns = pd.Index(header, dtype=object)
+        is_one = len(filled) == 1
+        file = str(path) if is_one else f"{path}:{name}"
+        yield from_frame(with_index(frame), path.stem if is_one else name, file, "xlsx", id)
+
+
+def _read_npy(path: Path, id: str | None) -> Iterator[Table]:
+    yield from_array(np.load(path, mmap_mode="r"), path.stem, str(path), "npy")
+
+
+def _read_arrays(path: Path, id: str | None) -> Iterator[Table]:
+    views, target = read_arrays(path)
+    notes = () if target is None else (f"{path}: the labels in the file were not used.",)
+    for name, view in views.items():
+        file = str(path) if len(views) == 1 else f"{path}:{name}"
+        table = from_array(view, name, file, path.suffix[1:].lower(), is_turnable=False)
+        yield replace(table, notes=notes)
+        notes = ()
+
+
+def _read_hdf5(path: Path, id: str | None) -> Iterator[Table]:
+    h5py = _needed("h5py", path)
+    with h5py.File(path) as file:
+        yield from tables_of(file, path.stem, str(path), path.suffix[1:].lower())
+
+
+def _read_zarr(path: Path, id: str | None) -> Iterator[Table]:
+    """One array, the matrices of a group, or the layout of AnnData and MuData."""
+    zarr = _needed("zarr", path)
+    if path.is_dir():
+        yield from _zarr_tables(zarr.open(str(path), mode="r"), path)
+        return
+    store = zarr.storage.ZipStore(str(path), mode="r")
+    try:
+        yield from _zarr_tables(zarr.open(store, mode="r"), path)
+    finally:
+        store.close()
+
+
+def _zarr_tables(item: Any, path: Path) -> Iterator[Table]:
+    name = path.name.removesuffix(".zip").removesuffix(".zarr")
+    if hasattr(item, "dtype"):
+        yield from_array(item[:], name, str(path), "zarr")
+        return
+    if "mod" in item or "obs" in item:
+        yield from tables_of(item, name, str(path), "zarr")
+        return
+    matrices = {key: array for key, array in sorted(item.arrays()) if array.ndim == 2}
+    if not matrices:
+        msg = f"{path} holds no matrix; expected one 2-D array a view."
+        raise ViewError(msg)
+    for key, array in matrices.items():
+        yield from_array(array[:], key, f"{path}:{key}", "zarr")
+
+
+READERS: dict[str, Reader] = {
+    ".csv": _read_text,
+    ".tsv": _read_text,
+    ".txt": _read_text,
+    ".parquet": _read_parquet,
+    ".feather": _read_feather,
+    ".xlsx": _read_excel,
+    ".npy": _read_npy,
+    ".npz": _read_arrays,
+    ".mat": _read_arrays,
+    ".h5ad": _read_hdf5,
+    ".h5mu": _read_hdf5,
+    ".zarr": _read_zarr,
+    ".zarr.zip": _read_zarr,
+}

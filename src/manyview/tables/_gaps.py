@@ -1,0 +1,126 @@
+"""NaN and infinite values of one table, whose rows are samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from manyview._intake import View
+from manyview.errors import ViewError
+from manyview.tables._table import Table
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A table without NaN, how many it had, and what was done."""
+
+    table: Table
+    n_nan: int
+    action: str
+
+
+def without_empty_rows(table: Table) -> Table:
+    """Leave out samples with nothing but NaN: they lack the view."""
+    counts = _nan_counts(table, axis=1)
+    is_kept = counts < table.values.shape[1]
+    if not is_kept.any():
+        msg = f"{table.file} holds nothing but NaN; expected numbers."
+        raise ViewError(msg)
+    return table if is_kept.all() else table.of_samples(np.flatnonzero(is_kept))
+
+
+def fill(table: Table, nan: str) -> Filled:
+    """Refuse, fill or leave out scattered NaN; refuse infinite values."""
+    _refuse_infinite(table)
+    counts = _nan_counts(table, axis=0)
+    n_nan, n_broken = int(counts.sum()), int((counts > 0).sum())
+    if n_nan == 0:
+        return Filled(table, 0, "")
+    if nan == "fail":
+        name = _feature(table, int(np.flatnonzero(counts)[0]))
+        msg = (
+            f"{table.file} lacks {n_nan} of {np.prod(table.values.shape)} values, in {n_broken} of "
+            f"{counts.size} features, the first of them {name}. Fill them with --nan feature-mean, "
+            "or leave these features out with --nan drop-features."
+        )
+        raise ViewError(msg)
+    is_kept = counts == 0 if nan == "drop-features" else counts < table.values.shape[0]
+    if not is_kept.any():
+        msg = (
+            f"{table.file} lacks values in all of its {counts.size} features, and --nan {nan} "
+            "leaves none. Try --nan feature-mean, or leave the file out."
+        )
+        raise ViewError(msg)
+    kept = _of_features(table, is_kept)
+    left_out = int((~is_kept).sum())
+    action = f"{left_out} features left out" if left_out else ""
+    if nan == "feature-mean":
+        kept = replace(kept, values=_with_means(kept.values))
+        n_filled = n_nan - left_out * table.values.shape[0]
+        action = ", ".join(filter(None, [f"{n_filled} filled with the feature's mean", action]))
+    return Filled(kept, n_nan, action)
+
+
+def _stored(values: Any) -> Any:
+    """The numbers that can be NaN: what a sparse matrix leaves out is zero."""
+    return values.data if isinstance(values, sparse.csr_array) else values
+
+
+def _nan_counts(table: Table, axis: int) -> NDArray[np.int64]:
+    """Number of NaN of each feature (axis 0) or sample (axis 1)."""
+    values, stored = table.values, _stored(table.values)
+    if stored.size == 0 or not np.isnan(stored.min()):
+        return np.zeros(values.shape[1 - axis], dtype=np.int64)
+    places = _places(values, np.isnan)[1 - axis]
+    return np.bincount(places, minlength=values.shape[1 - axis])
+
+
+def _places(values: View, is_meant: np.ufunc) -> tuple[NDArray[np.int64], ...]:
+    """Rows and columns of the values that a test picks; never zeros."""
+    if isinstance(values, sparse.csr_array):
+        entries = sparse.coo_array(values)
+        is_picked = is_meant(entries.data)
+        return tuple(side[is_picked] for side in entries.coords)
+    return np.nonzero(is_meant(values))
+
+
+def _refuse_infinite(table: Table) -> None:
+    stored = _stored(table.values)
+    if stored.size == 0 or (np.isfinite(stored.min()) and np.isfinite(stored.max())):
+        return
+    rows, columns = _places(table.values, np.isinf)
+    if rows.size == 0:
+        return
+    msg = (
+        f"{table.file} holds {rows.size} infinite value(s), the first of them in sample "
+        f"{table.samples[rows[0]]!r}, feature {_feature(table, int(columns[0]))}; expected finite "
+        "numbers. Clip them, or leave them empty."
+    )
+    raise ViewError(msg)
+
+
+def _feature(table: Table, j: int) -> str:
+    return str(j + 1) if table.columns is None else repr(table.columns[j])
+
+
+def _of_features(table: Table, is_kept: NDArray[np.bool_]) -> Table:
+    columns = None if table.columns is None else table.columns[is_kept]
+    return replace(table, values=table.values[:, np.flatnonzero(is_kept)], columns=columns)
+
+
+def _with_means(values: Any) -> Any:
+    """Put the mean of a feature where it is NaN."""
+    if isinstance(values, sparse.csr_array):
+        columns, is_nan = values.indices, np.isnan(values.data)
+        zeroed = np.where(is_nan, 0, values.data)
+        sums = np.bincount(columns, zeroed, minlength=values.shape[1])
+        lacking = np.bincount(columns[is_nan], minlength=values.shape[1])
+        centers = sums / (values.shape[0] - lacking)  # (d,)
+        data = np.where(is_nan, centers[columns], values.data).astype(values.dtype)
+        return sparse.csr_array((data, columns, values.indptr), shape=values.shape)
+    means = np.nanmean(values, axis=0, dtype=np.float64).astype(values.dtype)
+    return np.where(np.isnan(values), means, values)
