@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from copy import deepcopy
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,8 +19,10 @@ from sklearn.base import clone
 
 from manyview import OMVCDR, MultiViewData
 from manyview.errors import ModelFileError, NotFittedError
+from manyview.storage import RECORDS
 from model_files import edit, take_apart
 
+PAGE = Path(__file__).parent.parent / "docs" / "models.md"
 KINDS = [
     *("smooth", "plain", "unscaled", "one start", "missing", "weights"),
     *("float32", "sparse", "table", "seed", "far"),
@@ -131,6 +134,18 @@ def test_equal_fits_give_equal_files(original, tmp_path):
     assert (tmp_path / "again.mv").read_bytes() == original.read_bytes()
 
 
+def test_the_program_of_the_page_reads_the_labels_and_the_page_names_all_records(
+    original, monkeypatch
+):
+    page = PAGE.read_text(encoding="utf-8")
+    program = page.split("```python\n")[-1].removesuffix("```\n")
+    monkeypatch.chdir(original.parent)
+    found = {}
+    exec(program, found)
+    np.testing.assert_array_equal(found["labels"], OMVCDR.load(original).labels_)
+    assert all(f"`{name}`" in page or f'"{name}"' in page for name in RECORDS)
+
+
 def test_a_clone_of_a_loaded_model_fits_as_the_original(original):
     model, X = fit()
     loaded = OMVCDR.load(original)
@@ -236,7 +251,8 @@ def arrays_of(tree):
     return [tree["array"]] if "array" in tree else arrays_of(list(tree.values()))
 
 
-def test_no_array_of_a_fit_may_have_another_length(original, tmp_path):
+@pytest.mark.parametrize("axis", [0, -1])
+def test_no_array_of_a_fit_may_be_longer_or_wider(original, tmp_path, axis):
     manifest = json.loads(take_apart(original)["manifest.json"])
     inside = arrays_of(manifest["attributes"]["_fitted"])
     assert len(inside) > 40
@@ -245,7 +261,7 @@ def test_no_array_of_a_fit_may_have_another_length(original, tmp_path):
         path.write_bytes(original.read_bytes())
 
         def lengthen(_, arrays, i=i):
-            arrays[i] = np.concatenate([arrays[i], arrays[i][:1]])
+            arrays[i] = np.concatenate([arrays[i], arrays[i].take([0], axis)], axis)
 
         edit(path, lengthen)
         assert "shapes do not agree" in refusal(path)

@@ -185,7 +185,7 @@ def _check_members(members: Sequence[zipfile.ZipInfo], n_arrays: int) -> None:
     wanted = [*map(_array_name, range(n_arrays)), MANIFEST]
     found = [member.filename for member in members]
     strange = sorted(set(found) ^ set(wanted))
-    _require(found == wanted, f"members missing, repeated or not expected: {strange[:3] or found}")
+    _require(found == wanted, f"members missing, not expected, repeated or moved: {strange[:3]}")
     end = 0
     for member in members:
         _check_stored(member)
