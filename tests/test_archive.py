@@ -259,6 +259,7 @@ def test_a_pickle_in_the_place_of_an_array_is_not_opened(path, tmp_path, dtype):
         *(b"", b"\xff", b"[]", b"1", b"{}", b"[" * 10**5),
         b'{"format": "manyview model", "version": 1}',
         b'{"format": "manyview model", "version": 1, "arrays": 7}',
+        b'{"format": "manyview model", "version": 1, "arrays": {"0": 1, "1": 2}}',
         b'{"format": "manyview model", "version": 1, "arrays": [7, 8]}',
         b'{"format": "manyview model", "version": 1, "arrays": [{}, {}]}',
     ],
@@ -267,6 +268,11 @@ def test_a_manifest_of_another_kind_is_refused(path, manifest):
     members = take_apart(path) | {"manifest.json": manifest}
     put_together(path, members.items())
     refusal(path)
+
+
+def test_a_manifest_too_long_to_be_one_is_not_parsed(path, monkeypatch):
+    monkeypatch.setattr("manyview.archive.MOST_MANIFEST_BYTES", 100)
+    assert "manifest.json is too long" in refusal(path)
 
 
 def test_a_file_that_is_not_there_says_so_itself(tmp_path):

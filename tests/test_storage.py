@@ -267,6 +267,26 @@ def test_no_array_of_a_fit_may_be_longer_or_wider(original, tmp_path, axis):
         assert "shapes do not agree" in refusal(path)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda fit: fit["problem"].update(is_far={"tuple": []}),
+        lambda fit: fit["problem"]["readings"]["tuple"][0]["Reading"].update(view=2),
+        lambda fit: fit["problem"]["readings"]["tuple"][0]["Reading"].update(view=-1),
+        lambda fit: fit["problem"].update(levels=fit["moments"]["count"]),
+        lambda fit: fit["neighborhood"]["tables"]["tuple"].pop(),
+        lambda fit: fit["neighborhood"]["lifts"]["tuple"].pop(),
+    ],
+)
+def test_no_part_of_a_fit_may_be_missing_or_point_elsewhere(path, change):
+    def spoil(manifest, _):
+        parts = {name: record(manifest, name) for name in ("moments", "neighborhood")}
+        change({"problem": record(manifest, "model", "problem"), **parts})
+
+    edit(path, spoil)
+    assert "shapes do not agree" in refusal(path)
+
+
 def test_the_columns_of_a_space_must_lie_inside_the_bases(path):
     def move(manifest, arrays):
         i = record(manifest, "moments")["starts"]["array"]

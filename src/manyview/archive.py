@@ -176,7 +176,6 @@ def _read_manifest(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
             "again."
         )
         raise ModelFileError(msg)
-    _require(isinstance(manifest["arrays"], list), "the arrays are not a list")
     return manifest
 
 
