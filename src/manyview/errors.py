@@ -8,6 +8,7 @@ __all__ = [
     "DeclinedError",
     "EngineUnavailableError",
     "FetchError",
+    "ModelFileError",
     "NotEnoughSamplesError",
     "NotFittedError",
     "ViewError",
@@ -32,6 +33,10 @@ class EngineUnavailableError(ImportError):
 
 class FetchError(OSError):
     """A data set could not be fetched; the message says what to do next."""
+
+
+class ModelFileError(ValueError):
+    """A model cannot be saved or loaded; the message says what was expected and what to do."""
 
 
 class DataWarning(UserWarning):

@@ -30,13 +30,14 @@ from manyview.solver.fitting import fit, memory_check
 from manyview.solver.inference import Fitted
 from manyview.solver.problem import Settings
 from manyview.solver.state import OnStep, Solution, narrator
+from manyview.storage import SavedModel
 from manyview.threads import limit_threads, useful_threads
 from manyview.views import MultiViewData, is_list_of_views
 
 __all__ = ["OMVCDR"]
 
 
-class OMVCDR(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):  # type: ignore[misc]
+class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):  # type: ignore[misc]
     """One-step multi-view clustering with diverse representation.
 
     Maps all views into several latent spaces of different dimension, weights the spaces by itself,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,21 +17,17 @@ from manyview.views import MultiViewData
 __all__ = ["Fitted"]
 
 
+@dataclass(frozen=True)
 class Fitted:
     """A model and its cluster moments, applied to rows that an engine takes in.
 
     A model of mixed rows also has the fit that they were projected by, and their neighborhood.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        moments: ClusterMoments,
-        first: Fitted | None = None,
-        neighborhood: Neighborhood | None = None,
-    ) -> None:
-        self.model, self.moments = model, moments
-        self.first, self.neighborhood = first, neighborhood
+    model: Model
+    moments: ClusterMoments
+    first: Fitted | None = None
+    neighborhood: Neighborhood | None = None
 
     @property
     def bases(self) -> tuple[FloatArray, ...]:
