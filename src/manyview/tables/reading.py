@@ -68,8 +68,8 @@ def read_views(
         Files, each with one view or several, or folders, whose files are taken in order of name:
         .csv, .tsv, .txt, .parquet, .feather, .xlsx, .npy, .npz, .mat, .h5ad, .h5mu, .zarr.
     id : str, optional
-        Name of the column with the sample names. None: the first column of text without
-        repetitions, else the names that the format keeps, else the position.
+        Name of the column with the sample names. None: the names that the format keeps, else the
+        first column of text without repetitions, else the position.
     samples : {"auto", "rows", "columns"}, default="auto"
         Where the samples are. "auto": on the side whose names the views share.
     missing : {"keep", "drop"}, default="keep"
