@@ -58,12 +58,14 @@ def main() -> None:
 
 
 def latest(path: Path) -> pd.DataFrame:
-    """Rows of the newest version of each method on each set and seed."""
+    """Rows of the newest version of each method, of the seeds that it was run with on all sets."""
     rows = pd.DataFrame([json.loads(line) for line in path.read_text().splitlines()])
     known = list(scoreboard_names())
     rows = rows[rows["method"].isin(known)].drop_duplicates(
         ["data", "method", "seed", "rows", "missing_rate"], keep="last"
     )
+    n_sets = rows.groupby(["method", "seed"])["data"].transform("nunique")
+    rows = rows[n_sets == rows["data"].nunique()]
     return rows.sort_values("method", key=lambda names: names.map(known.index), kind="stable")
 
 
