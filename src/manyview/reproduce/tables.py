@@ -36,6 +36,7 @@ METHOD_TITLES = {  # in the order of the tables; others stand between these and 
     "lmvsc": "LMVSC",
     "awmvc": "AWMVC",
     "concat_kmeans": "k-means, views joined",
+    "concat_spectral": "spectral, views joined",
     "best_single_view": "best single view",
     "ksums": "k-sums",
     "matrix_factorization": "matrix factorization",
