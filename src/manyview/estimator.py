@@ -23,7 +23,7 @@ from manyview.base import (
 from manyview.blocks import FloatArray
 from manyview.engines import Engine, choose_engine
 from manyview.errors import ConvergenceWarning, ViewError
-from manyview.readings import SCALINGS
+from manyview.readings import SCALINGS, is_scale
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import describe
 from manyview.solver.fitting import fit, memory_check
@@ -371,12 +371,8 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         check_parameter("latent_dims", dims, fits, "None or a sequence of integers >= 1")
         gamma = self.weight_exponent
         check_parameter("weight_exponent", gamma, is_number(gamma) and gamma > 1, "a number > 1")
-        scale = "auto" if self.scale is None else self.scale
-        scales = [scale] if isinstance(scale, str) else list(scale)
-        known = bool(scales) and (scales == ["auto"] or all(scale in SCALINGS for scale in scales))
-        check_parameter(
-            "scale", self.scale, known, f"None, 'auto', one of {SCALINGS} or a list of those"
-        )
+        expected = f"None, 'auto', one of {SCALINGS} or a list of those"
+        check_parameter("scale", self.scale, is_scale(self.scale), expected)
         smooth = self.smooth
         is_flag = isinstance(smooth, bool) or smooth == "auto"
         check_parameter("smooth", smooth, is_flag, "True, False or 'auto'")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from manyview.blocks import ColumnMoments
 
-__all__ = ["SCALINGS", "Reading", "fit_readings", "scalings"]
+__all__ = ["SCALINGS", "Reading", "fit_readings", "is_scale", "scalings"]
 
 Scaling: TypeAlias = Literal["unit", "l2", "sqrt-l2", "z", "z-l2"]
 SCALINGS: tuple[str, ...] = get_args(Scaling)
@@ -36,6 +36,14 @@ class Reading:
     offset: NDArray[np.float64] | None = None  # (d_v,)
     has_unit_rows: bool = False
     is_mixed: bool = False  # each row a mix of the mean rows of its neighbors
+
+
+def is_scale(scale: str | Sequence[str] | None, *others: str) -> bool:
+    """Whether readings stand for a `scale`, or it is one of the names that a method adds."""
+    names = ["auto"] if scale is None else [scale] if isinstance(scale, str) else list(scale)
+    if names in ([name] for name in ("auto", *others)):
+        return True
+    return len(names) > 0 and all(name in SCALINGS for name in names)
 
 
 def scalings(scale: str | Sequence[str]) -> tuple[str, ...]:

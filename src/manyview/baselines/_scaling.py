@@ -13,7 +13,7 @@ from manyview.base import check_parameter, is_count
 from manyview.baselines._base import Budget
 from manyview.baselines._finish import dense, unit_rows
 from manyview.blocks import ViewRows
-from manyview.readings import SCALINGS, Reading, fit_readings, scalings
+from manyview.readings import SCALINGS, Reading, fit_readings, is_scale, scalings
 from manyview.views import MultiViewData, View
 
 __all__ = [
@@ -31,13 +31,9 @@ Scale: TypeAlias = str | Sequence[str] | None
 
 def check_scale(scale: Scale, *others: str) -> None:
     """Refuse a `scale` that no reading stands for; `others` are names that a method adds."""
-    names = ["auto"] if scale is None else [scale] if isinstance(scale, str) else list(scale)
-    is_known = names in (["auto"], *([other] for other in others)) or (
-        len(names) > 0 and all(name in SCALINGS for name in names)
-    )
     added = "".join(f", {other!r}" for other in others)
     expected = f"None, 'auto'{added}, one of {SCALINGS} or a list of those"
-    check_parameter("scale", scale, is_known, expected)
+    check_parameter("scale", scale, is_scale(scale, *others), expected)
 
 
 def check_view(view: int | None) -> None:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from manyview.benchmark.ablation import VARIANTS
 from manyview.benchmark.grids import best_of_grid, published_grids
 from manyview.benchmark.methods import find_method, known_methods
-from manyview.benchmark.runner import Conditions, OnRow, run_benchmark
+from manyview.benchmark.progress import run_bar
+from manyview.benchmark.runner import Conditions, run_benchmark
 from manyview.benchmark.scoreboard import write_scoreboard
 from manyview.benchmark.statistics import Comparison, compare_methods
 from manyview.benchmark.tables import to_latex, to_markdown
@@ -81,9 +79,9 @@ def benchmark_session(request: Request, out: Path, console: Console) -> pd.DataF
         memory_limit=request.memory_limit,
         grids=grids,
     )
-    with _bar(console) as on_row:
+    with run_bar(console) as bar:
         table = run_benchmark(
-            sets, methods, out, conditions=conditions, n_jobs=request.n_jobs, on_row=on_row
+            sets, methods, out, conditions=conditions, n_jobs=request.n_jobs, on_row=bar.on_row
         )
     shown = best_of_grid(table, METRICS) if grids else table
     _write(shown, out)
@@ -103,25 +101,6 @@ def _all_sets(max_samples: int | None) -> list[str]:
         msg = "There are no benchmark sets; set MANYVIEW_DATA to the folder with your files."
         raise ViewError(msg)
     return found
-
-
-@contextmanager
-def _bar(console: Console) -> Iterator[OnRow]:
-    """Progress bar with an estimate of the time left."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=None),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def on_row(row: dict[str, Any], n_done: int, n_all: int) -> None:
-            text = f"{row['data']} · {row['method']}: {row['status']}" if row else "done before"
-            bar.update(task, completed=n_done, total=n_all, description=text)
-
-        yield on_row
 
 
 def _write(rows: pd.DataFrame, out: Path) -> None:

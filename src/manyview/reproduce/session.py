@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,9 @@ import numpy as np
 import pandas as pd
 import sklearn
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 import manyview
+from manyview.benchmark.progress import run_bar
 from manyview.durable import write_text
 from manyview.reproduce import claims, figures, findings, page, tables
 from manyview.reproduce.runs import (
@@ -78,13 +77,17 @@ def reproduce(request: Request, out: Path, console: Console | None = None) -> di
     clock = Clock(scope.seconds)
     runs = out / "runs"
     runs.mkdir(parents=True, exist_ok=True)
-    with _bar(console) as (say, on_row):
-        say("two-step model and objectives")
+    with run_bar(console) as bar:
+        bar.say("two-step model and objectives")
         two_step = two_steps(scope, runs, clock)
         traces = {
             "objective": trace_objectives(scope, runs, clock),
             "weights": trace_weights(scope, runs, clock),
         }
+
+        def on_row(part: Part, row: Mapping[str, Any], n_done: int, n_all: int) -> None:
+            bar.on_row(row, n_done, n_all, part.folder)
+
         rows = run_stages(stages(scope), runs, clock, n_jobs=request.n_jobs, on_row=on_row)
     everything = {**_tables(found, rows, two_step), **traces}
     titles = {one.file: one.title for one in scope.sets}
@@ -99,21 +102,6 @@ def reproduce(request: Request, out: Path, console: Console | None = None) -> di
     _write(out, everything, summary)
     _show(summary, console, out)
     return summary
-
-
-@contextmanager
-def _bar(console: Console) -> Iterator[tuple[Any, Any]]:
-    """A progress bar over the runs of each part, and ways to speak on it."""
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), MofNCompleteColumn(),
-               TimeRemainingColumn())  # fmt: skip
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("starting", total=None)
-
-        def on_row(part: Part, row: Mapping[str, Any], n_done: int, n_all: int) -> None:
-            text = f"{row['data']} · {row['method']}: {row['status']}" if row else "done before"
-            bar.update(task, completed=n_done, total=n_all, description=f"{part.folder} · {text}")
-
-        yield lambda text: bar.update(task, description=text), on_row
 
 
 def _tables(

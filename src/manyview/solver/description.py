@@ -11,6 +11,7 @@ from manyview.blocks import Block, ClusterMoments, FloatArray, Sums
 from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.solver.state import Model, Solution
+from manyview.solver.updates import share_out
 
 __all__ = ["Description", "describe", "sum_clusters"]
 
@@ -45,12 +46,8 @@ def sum_clusters(block: Block, kernels: Kernels, k: int) -> tuple[Block, Sums]:
     """Σ_{i∈c} ω x of each view as given, and Σ ω over the rows that have it; then the readings."""
     rows = np.arange(len(block.labels))
     shares = sparse.csr_array((block.weights, (block.labels, rows)), shape=(k, len(rows)))
-    parts: list[FloatArray] = []
-    for views in (block.given, block.views):
-        parts += [kernels.shared_sums(view, shares) for view in views]
-        has_it = [np.ones(len(rows)) if v.factor is None else 1.0 * (v.factor > 0) for v in views]
-        parts += [np.asarray(shares @ has) for has in has_it]
-    return block, Sums(tuple(parts))
+    given, read = (share_out(views, shares, kernels) for views in (block.given, block.views))
+    return block, Sums((*given, *read))
 
 
 def _reading_shares(

@@ -53,7 +53,7 @@ def fit(
     fitted.read(engine)
     mixed = _state_mixed(engine, settings, problem)
     solution = polish(engine, mixed, solution, schedule, rng, on_step)
-    return solution, Fitted(solution.model, solution.moments, before, neighborhood)
+    return solution, replace(fitted, model=solution.model, moments=solution.moments)
 
 
 def _state_mixed(engine: Engine, settings: Settings, problem: Problem) -> Problem:

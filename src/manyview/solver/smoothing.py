@@ -27,7 +27,7 @@ from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.solver.problem import set_row_factors
 from manyview.solver.state import Model
-from manyview.solver.updates import place
+from manyview.solver.updates import place, share_out
 from manyview.threads import limit_threads
 
 __all__ = [
@@ -41,7 +41,6 @@ __all__ = [
 ]
 
 N_NEAREST = 7
-ROWS_PER_ANCHOR = 1
 ANCHORS_PER_CLUSTER = 10
 FEWEST_ANCHORS = 600
 MOST_ANCHORS = 2000  # beyond, distances to anchors cost more than the fit
@@ -69,7 +68,7 @@ class Neighborhood:
 def count_anchors(n_samples: int, n_clusters: int) -> int:
     """Anchors for so many samples and clusters; 0 where the former are too few, the latter many."""
     wanted = max(ANCHORS_PER_CLUSTER * n_clusters, FEWEST_ANCHORS)
-    m = min(n_samples // ROWS_PER_ANCHOR, wanted)
+    m = min(n_samples, wanted)
     return m if max(n_clusters, N_NEAREST + 1) <= m <= MOST_ANCHORS else 0
 
 
@@ -94,8 +93,8 @@ def look_around(engine: Engine, model: Model, n_anchors: int, rng: Generator) ->
 
 
 def _place_anchors(engine: Engine, n_anchors: int, rng: Generator) -> FloatArray:
-    """A few steps of k-means on a sample of the projections."""
-    sample = engine.sample(engine.n_samples, rng)
+    """A few steps of k-means on the projections."""
+    blocks = engine.sample(engine.n_samples, rng)  # all of them
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # copies of a row: anchors coincide
         kmeans = KMeans(
@@ -105,8 +104,8 @@ def _place_anchors(engine: Engine, n_anchors: int, rng: Generator) -> FloatArray
             max_iter=ANCHOR_STEPS,
             random_state=int(rng.integers(2**31)),
         ).fit(
-            np.concatenate([block.projection for block in sample]),
-            sample_weight=np.concatenate([block.weights for block in sample]),
+            np.concatenate([block.projection for block in blocks]),
+            sample_weight=np.concatenate([block.weights for block in blocks]),
         )
     return np.asarray(kmeans.cluster_centers_, dtype=np.float64)
 
@@ -120,12 +119,7 @@ def average(block: Block, kernels: Kernels, anchors: FloatArray) -> tuple[Block,
     """The same, and Σ ω B x of each reading about each anchor, and Σ ω B over the rows with it."""
     block, _ = mix(block, kernels, anchors)
     shares = sparse.csr_array((block.projection * block.weights[:, None]).T)  # (m, rows)
-    sums = [kernels.shared_sums(view, shares) for view in block.views]
-    weights = [
-        shares @ (np.ones(len(block.weights)) if view.factor is None else view.factor > 0)
-        for view in block.views
-    ]
-    return block, Sums((*sums, *weights))
+    return block, Sums(share_out(block.views, shares, kernels))
 
 
 def read_mixes(engine: Engine, tables: tuple[FloatArray, ...]) -> None:

@@ -8,13 +8,14 @@ product.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from manyview.blocks import Block, ClusterMoments, FloatArray, IntArray, Shrinkage, Sums
+from manyview.blocks import Block, ClusterMoments, FloatArray, IntArray, Shrinkage, Sums, ViewRows
 from manyview.kernels import Kernels
 from manyview.solver.state import Model
 from manyview.threads import limit_threads
@@ -32,6 +33,7 @@ __all__ = [
     "project",
     "recall",
     "recount",
+    "share_out",
     "shrinkage",
     "update_H",
     "update_Y",
@@ -128,6 +130,16 @@ def compare(
     pairs = (block.kept[n_start], block.kept[other])
     ones = np.ones(len(block.labels), dtype=np.int64)
     return block, csr_array((ones, pairs), shape=(k, k))
+
+
+def share_out(
+    views: Sequence[ViewRows], shares: csr_array[Any], kernels: Kernels
+) -> tuple[FloatArray, ...]:
+    """Σ_i s_ci x_i of each view, (k, d_v), then Σ_i s_ci over the rows that have it, (k,)."""
+    sums = [kernels.shared_sums(view, shares) for view in views]
+    every = np.ones(shares.shape[1])
+    present = [every if view.factor is None else every * (view.factor > 0) for view in views]
+    return (*sums, *(np.asarray(shares @ has_it) for has_it in present))
 
 
 def _project(block: Block, kernels: Kernels, model: Model) -> Any:
