@@ -10,6 +10,10 @@ weight w raises n for all members (first term) and adds one point (second term):
 where K = Σ_u ρ_u n_u and z̄ is the ρ-weighted mean, both at n + w. The bracket does not depend on
 the sample, so it is cached per cluster. All terms but one, of second order, are sums of
 non-negative numbers: nothing cancels.
+
+Most samples stay where they are, and one matrix product a block shows it: `Bounds` holds what a
+visit to each cluster must cost at least. Only what these leave open is computed term by term, so
+that labels do not depend on them.
 """
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
@@ -19,14 +23,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from manyview.blocks import FloatArray, IntArray
+from manyview.kernels._rows import compiled
 
-# sums may be reordered into vector lanes; NaN and signed zeros keep their meaning
 STRIDE = 32  # columns between two looks at whether a cluster is already too far
-compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 
 
 class Clusters(NamedTuple):
@@ -51,25 +53,20 @@ class Costs(NamedTuple):
     spare: FloatArray  # (1, D)
 
 
-@compiled
-def row_squares(X, scale, offset):
-    """‖x ∘ scale − offset‖² of each row, in float64 whatever the dtype of X."""
-    out = np.zeros(len(X))
-    for i in range(len(X)):
-        for j in range(X.shape[1]):
-            out[i] += (X[i, j] * scale[j] - offset[j]) ** 2
-    return out
+class Bounds(NamedTuple):
+    """Costs of some rows when the block began, and how far the clusters have moved since."""
 
-
-@compiled
-def mixed_squares(indptr, indices, shares, gram):
-    """‖Σ_j s_j t_j‖² of each row of shares, from the inner products of the t_j."""
-    out = np.zeros(len(indptr) - 1)
-    for i in range(len(out)):
-        for a in range(indptr[i], indptr[i + 1]):
-            for b in range(indptr[i], indptr[i + 1]):
-                out[i] += shares[a] * shares[b] * gram[indices[a], indices[b]]
-    return out
+    least: NDArray[
+        np.floating
+    ]  # (rows, k): Σ_p slope ‖b − center‖² less its rounding; (0, k): none
+    square: NDArray[np.floating]  # (rows, m): ‖b‖² in each space
+    rounding: float  # of ‖b‖² − 2 b·center + ‖center‖², relative to ‖b‖² + ‖center‖²
+    slope: FloatArray  # (k, m), when the block began
+    center: FloatArray  # (k, D), when the block began
+    length: FloatArray  # (k,): Σ_p slope ‖center‖²
+    drift: FloatArray  # (k,): √(Σ_p slope ‖center now − center‖²)
+    shrunk: FloatArray  # (k,): least slope now / slope
+    leaving: FloatArray  # (2, k): rem ≤ leaving[0] + leaving[1] · Σ_p slope ‖b − center now‖²
 
 
 @compiled
@@ -207,48 +204,116 @@ def removal(s, b, i, c, u, w, center, spare):
 
 
 @compiled
-def cheapest(s, costs, b, i, u, own, best):
-    """Cluster but `own` whose add is least and below `best`, else `own`, and that add or `best`.
+def bound(s, costs, bounds, c, w):
+    """Note how far cluster c has moved, and what leaving it can be worth."""
+    n = s.weight[0, c]
+    level, rest = s.levels[0], n - w
+    drift, shrunk, grow, grown = 0.0, np.inf, 0.0, 0.0
+    for p in range(len(s.pull)):
+        g, before = s.pull[p], bounds.slope[c, p]
+        moved = squared_distance(costs.center, c, bounds.center, c, s.starts[p], s.ends[p])
+        drift += before * moved
+        grow += level * level * g * w / ((level + g * rest) * (level + g * n)) * s.scatter[0, c, p]
+        shrunk = min(shrunk, costs.slope[0, c, p] / before if before > 0 else 0.0)
+        is_known = before > 0 and rest > 0
+        slope = level * g * w * n / (level + g * rest) if is_known else np.inf
+        grown = max(grown, slope / before if is_known else np.inf)
+    bounds.drift[c], bounds.shrunk[c] = np.sqrt(drift), shrunk
+    bounds.leaving[0, c], bounds.leaving[1, c] = grow, grown
 
-    Sums stop once they exceed `best`.
-    """
-    target = own
+
+@compiled
+def bound_all(s, costs, bounds, w):
+    """Bounds of all clusters for samples of weight w."""
     for c in range(len(costs.grow)):
-        if c == own:
-            continue
-        cost = costs.grow[c]
-        for p in range(len(s.pull)):
-            j = s.starts[p]
-            while j < s.ends[p] and cost < best:
-                end = min(j + STRIDE, s.ends[p])
-                distance = squared_distance(b, i, costs.center, c, j, end)
-                cost += costs.slope[u, c, p] * distance
-                j = end
+        bound(s, costs, bounds, c, w)
+
+
+@compiled
+def at_least(far, drift, shrunk):
+    """What a cost that was `far` is not below, now that its cluster has moved."""
+    if drift == 0.0 and shrunk >= 1.0:
+        return far
+    left = max(np.sqrt(max(far, 0.0)) - drift, 0.0)
+    return shrunk * left * left
+
+
+@compiled
+def stays(costs, bounds, i, own):
+    """Whether the bounds show that no cluster is better for row i than its own."""
+    grow, least, drift, shrunk = costs.grow, bounds.least, bounds.drift, bounds.shrunk
+    size = bounds.length[own]
+    for p in range(bounds.slope.shape[1]):
+        size += bounds.slope[own, p] * bounds.square[i, p]
+    most = least[i, own] + 2 * bounds.rounding * size
+    reach = np.sqrt(max(most, 0.0)) + drift[own]
+    leave = bounds.leaving[0, own] + bounds.leaving[1, own] * reach * reach
+    for c in range(len(grow)):
+        if c != own and grow[c] + at_least(least[i, c], drift[c], shrunk[c]) < leave:
+            return False
+    return True
+
+
+@compiled
+def added(s, costs, b, i, u, c, best):
+    """add(c); the sum stops once it exceeds `best`."""
+    cost = costs.grow[c]
+    for p in range(len(s.pull)):
+        j = s.starts[p]
+        while j < s.ends[p] and cost < best:
+            end = min(j + STRIDE, s.ends[p])
+            cost += costs.slope[u, c, p] * squared_distance(b, i, costs.center, c, j, end)
+            j = end
+    return cost
+
+
+@compiled
+def likeliest(costs, bounds, i, own):
+    """Cluster but `own` that the bounds put first; -1 where there are no bounds."""
+    grow, least, drift, shrunk = costs.grow, bounds.least, bounds.drift, bounds.shrunk
+    likely, lowest = -1, np.inf
+    if len(least) > 0:
+        for c in range(len(grow)):
+            cost = grow[c] + at_least(least[i, c], drift[c], shrunk[c])
+            if c != own and cost < lowest:
+                likely, lowest = c, cost
+    return likely
+
+
+@compiled
+def cheapest(s, costs, bounds, b, i, u, own, best):
+    """Cluster but `own` whose add is least and below `best`, else `own`, and that add or `best`."""
+    grow, least, drift, shrunk = costs.grow, bounds.least, bounds.drift, bounds.shrunk
+    target, likely = own, likeliest(costs, bounds, i, own)
+    if likely >= 0:
+        cost = added(s, costs, b, i, u, likely, best)
         if cost < best:
-            best = cost
-            target = c
+            target, best = likely, cost
+    for c in range(len(grow)):
+        is_open = c != own and c != likely
+        if is_open and likely >= 0:
+            is_open = grow[c] + at_least(least[i, c], drift[c], shrunk[c]) < best
+        if is_open:
+            cost = added(s, costs, b, i, u, c, best)
+            if cost < best:
+                target, best = c, cost
     return target, best
 
 
 @compiled
-def nearest(s, b, group, labels):
+def nearest(s, costs, bounds, b, group, labels):
     """Cluster of least add for a sample of weight one, statistics frozen."""
-    costs = prepare_all(s, 1.0)
     for i in range(len(b)):
-        labels[i], _ = cheapest(s, costs, b, i, group[i], -1, np.inf)
+        labels[i], _ = cheapest(s, costs, bounds, b, i, group[i], -1, np.inf)
 
 
 @compiled
-def margins(s, b, labels, group, out):
+def margins(s, costs, bounds, b, labels, group, out):
     """1 − add(own) / least add of another cluster; 1 where there is no other."""
-    costs = prepare_all(s, 1.0)
     for i in range(len(b)):
         u, own = group[i], labels[i]
-        add = costs.grow[own]
-        for p in range(len(s.pull)):
-            distance = squared_distance(b, i, costs.center, own, s.starts[p], s.ends[p])
-            add += costs.slope[u, own, p] * distance
-        _, other = cheapest(s, costs, b, i, u, own, np.inf)
+        add = added(s, costs, b, i, u, own, np.inf)
+        _, other = cheapest(s, costs, bounds, b, i, u, own, np.inf)
         out[i] = max(1.0 - add / other, 0.0) if other > 0.0 else 0.0
 
 
@@ -275,48 +340,42 @@ def transfer(s, b, i, u, c, sign, w):
 
 
 @compiled
-def sweep(s, b, labels, group, weights, order, tolerance):
-    """Move each sample in turn to the cluster that lowers F most; return how many moved."""
+def has_one(rows, c):
+    """Whether a cluster has a single member."""
+    total = 0
+    for u in range(len(rows)):
+        total += rows[u, c]
+    return total == 1
+
+
+@compiled
+def sweep(s, costs, bounds, b, labels, group, weights, order, tolerance):
+    """Move each sample in turn to the cluster that lowers F most; return how many moved.
+
+    `costs` are for the weight of the first sample; with bounds, all have that weight.
+    """
     prepared_for = weights[order[0]]
-    costs = prepare_all(s, prepared_for)
+    is_bounded = len(bounds.least) > 0
     center = np.empty((1, b.shape[1]))
     n_moved = 0
     for i in order:
         c, u, w = np.int64(labels[i]), group[i], weights[i]
-        if s.rows[:, c].sum() == 1:
+        if has_one(s.rows, c):
             continue  # never empty a cluster
+        if is_bounded and stays(costs, bounds, i, c):
+            continue
         if w != prepared_for:
             costs = prepare_all(s, w)
             prepared_for = w
         leave = removal(s, b, i, c, u, w, center, costs.spare)
-        target, _ = cheapest(s, costs, b, i, u, c, leave * (1.0 - tolerance))
+        target, _ = cheapest(s, costs, bounds, b, i, u, c, leave * (1.0 - tolerance))
         if target != c:
             transfer(s, b, i, u, c, -1, w)
             transfer(s, b, i, u, target, 1, w)
-            prepare(s, costs, c, w)
-            prepare(s, costs, target, w)
+            for changed in (c, target):
+                prepare(s, costs, changed, w)
+                if is_bounded:
+                    bound(s, costs, bounds, changed, w)
             labels[i] = target
             n_moved += 1
     return n_moved
-
-
-@compiled
-def nearest_shares(distance, nearest, shares):
-    """Of each row, the s nearest columns and δ_{s+1} − δ_j over its sum; s + 1 columns at least."""
-    n, s = nearest.shape
-    for i in range(n):
-        found = np.full(s + 1, np.inf)
-        where = np.zeros(s + 1, dtype=np.int32)
-        for j in range(distance.shape[1]):
-            if distance[i, j] < found[s]:
-                p = s
-                while p > 0 and distance[i, j] < found[p - 1]:
-                    found[p], where[p] = found[p - 1], where[p - 1]
-                    p -= 1
-                found[p], where[p] = distance[i, j], j
-        total = 0.0
-        for p in range(s):
-            total += found[s] - found[p]
-        for p in range(s):
-            nearest[i, p] = where[p]
-            shares[i, p] = (found[s] - found[p]) / total if total > 0 else 1.0 / s

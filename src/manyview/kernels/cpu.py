@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from manyview.blocks import (
     Sums,
     ViewRows,
 )
+from manyview.kernels import _rows as compiled_rows
 from manyview.kernels import _sweep as sweep
 
 __all__ = [
@@ -72,7 +73,7 @@ def row_squares(view: ViewRows) -> FloatArray:
     X = _mapped(view)
     if view.table is not None:
         gram = view.table @ view.table.T  # (m, m)
-        return np.asarray(sweep.mixed_squares(X.indptr, X.indices, X.data, gram))
+        return np.asarray(compiled_rows.mixed_squares(X.indptr, X.indices, X.data, gram))
     d = X.shape[1]
     scale = np.ones(d) if view.scale is None else view.scale
     offset = np.zeros(d) if view.offset is None else view.offset
@@ -81,7 +82,7 @@ def row_squares(view: ViewRows) -> FloatArray:
         at_zero = offset @ offset - _stored(X, offset[X.indices] ** 2).sum(axis=1)
         at_zero[np.diff(X.indptr) == d] = 0  # a full row has no zeros, only rounding
         return np.asarray(stored.sum(axis=1) + np.maximum(at_zero, 0))
-    return np.asarray(sweep.row_squares(X, scale, offset))
+    return np.asarray(compiled_rows.row_squares(X, scale, offset))
 
 
 def project(views: Sequence[ViewRows], bases: Sequence[FloatArray]) -> NDArray[Any]:
@@ -131,7 +132,7 @@ def mix(projection: NDArray[Any], anchors: FloatArray, n_nearest: int) -> sparse
     for start in range(0, n, CHUNK_ROWS):
         rows = slice(start, start + CHUNK_ROWS)
         distance = square - 2 * (projection[rows] @ A.T)  # (rows, m), less ‖b‖²
-        sweep.nearest_shares(distance, nearest[rows], shares[rows])
+        compiled_rows.nearest_shares(distance, nearest[rows], shares[rows])
     ends = np.arange(n + 1) * n_nearest
     return sparse.csr_array((shares.ravel(), nearest.ravel(), ends), shape=(n, len(A)))
 
@@ -173,7 +174,12 @@ def nearest(
 ) -> NDArray[np.int32]:
     """Cluster of least add(c), statistics frozen."""
     labels = np.empty(len(projection), dtype=np.int32)
-    sweep.nearest(_clusters(moments, levels, pull), projection, group, labels)
+    clusters = _clusters(moments, levels, pull)
+    costs = sweep.prepare_all(clusters, 1.0)
+    for rows in _blocks(projection, moments.rows.shape[1]):
+        b = projection[rows]
+        bounds = _bounds(b, clusters, costs, 1.0)
+        sweep.nearest(clusters, costs, bounds, b, group[rows], labels[rows])
     return labels
 
 
@@ -187,7 +193,12 @@ def margins(
 ) -> FloatArray:
     """1 − add(own) / least add of another cluster, statistics frozen."""
     out = np.empty(len(projection))
-    sweep.margins(_clusters(moments, levels, pull), projection, labels, group, out)
+    clusters = _clusters(moments, levels, pull)
+    costs = sweep.prepare_all(clusters, 1.0)
+    for rows in _blocks(projection, moments.rows.shape[1]):
+        b = projection[rows]
+        bounds = _bounds(b, clusters, costs, 1.0)
+        sweep.margins(clusters, costs, bounds, b, labels[rows], group[rows], out[rows])
     return out
 
 
@@ -204,7 +215,58 @@ def assign(
     """One sequential sweep; `labels` and `moments` are updated in place."""
     tolerance = 1e-12 if projection.dtype == np.float64 else 1e-6
     clusters = _clusters(moments, levels, pull)
-    return int(sweep.sweep(clusters, projection, labels, group, weights, order, tolerance))
+    same_weight = bool(np.all(weights == weights[0]))
+    n_moved = 0
+    for rows in _blocks(projection, moments.rows.shape[1]):
+        part = order[rows]
+        is_whole = len(part) == len(projection)
+        b = projection if is_whole else projection[part]
+        own = labels if is_whole else labels[part]
+        costs = sweep.prepare_all(clusters, weights[part[0]])
+        bounds = _bounds(b, clusters, costs, weights[part[0]] if same_weight else None)
+        within = order if is_whole else np.arange(len(part))
+        where = slice(None) if is_whole else part
+        n_moved += sweep.sweep(
+            clusters, costs, bounds, b, own, group[where], weights[where], within, tolerance
+        )
+        if not is_whole:
+            labels[part] = own
+    return n_moved
+
+
+def _blocks(projection: NDArray[Any], n_clusters: int) -> Iterator[slice]:
+    """Rows whose costs for all clusters fit into the cache."""
+    n_rows = max(CHUNK_ROWS * 1000 // max(n_clusters, 1000), 64)
+    for start in range(0, len(projection), n_rows):
+        yield slice(start, start + n_rows)
+
+
+def _bounds(
+    b: NDArray[Any], clusters: sweep.Clusters, costs: sweep.Costs, weight: float | None
+) -> sweep.Bounds:
+    """Costs of all rows by one matrix product; none where the weights or the views vary."""
+    k, D = costs.center.shape
+    m = len(clusters.pull)
+    per_cluster = [np.zeros(k), np.ones(k), np.zeros((2, k))]
+    if weight is None or len(clusters.levels) > 1:
+        nothing = np.empty((0, k), dtype=b.dtype)
+        return sweep.Bounds(
+            nothing, nothing, 0.0, np.empty((0, m)), np.empty((0, D)), np.empty(0), *per_cluster
+        )
+    slope = costs.slope[0]  # (k, m)
+    widths = clusters.ends - clusters.starts
+    drawn = np.repeat(slope, widths, axis=1) * costs.center  # (k, D)
+    length = np.einsum("kj,kj->k", drawn, costs.center)
+    rounding = float((D + 8) * np.finfo(b.dtype).eps)
+    square = compiled_rows.space_squares(b, clusters.starts, clusters.ends)  # (rows, m)
+    least = b @ (-2 * drawn).T.astype(b.dtype)  # (rows, k)
+    least += square @ ((1 - rounding) * slope).T.astype(b.dtype)
+    least += ((1 - rounding) * length).astype(b.dtype)
+    bounds = sweep.Bounds(
+        least, square, rounding, slope.copy(), costs.center.copy(), length, *per_cluster
+    )
+    sweep.bound_all(clusters, costs, bounds, weight)
+    return bounds
 
 
 def _clusters(moments: ClusterMoments, levels: FloatArray, pull: FloatArray) -> sweep.Clusters:

@@ -1,0 +1,67 @@
+"""Compiled loops over rows that know nothing of clusters."""
+
+# mypy: disable-error-code="no-untyped-def,untyped-decorator"
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# sums may be reordered into vector lanes; NaN and signed zeros keep their meaning
+compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+
+
+@compiled
+def row_squares(X, scale, offset):
+    """‖x ∘ scale − offset‖² of each row, in float64 whatever the dtype of X."""
+    out = np.zeros(len(X))
+    for i in range(len(X)):
+        for j in range(X.shape[1]):
+            out[i] += (X[i, j] * scale[j] - offset[j]) ** 2
+    return out
+
+
+@compiled
+def space_squares(b, starts, ends):
+    """‖b‖² of each row in each space."""
+    out = np.zeros((len(b), len(starts)), dtype=b.dtype)
+    for i in range(len(b)):
+        for p in range(len(starts)):
+            total = b[i, starts[p]] * b[i, starts[p]]
+            for j in range(starts[p] + 1, ends[p]):
+                total += b[i, j] * b[i, j]
+            out[i, p] = total
+    return out
+
+
+@compiled
+def mixed_squares(indptr, indices, shares, gram):
+    """‖Σ_j s_j t_j‖² of each row of shares, from the inner products of the t_j."""
+    out = np.zeros(len(indptr) - 1)
+    for i in range(len(out)):
+        for a in range(indptr[i], indptr[i + 1]):
+            for b in range(indptr[i], indptr[i + 1]):
+                out[i] += shares[a] * shares[b] * gram[indices[a], indices[b]]
+    return out
+
+
+@compiled
+def nearest_shares(distance, nearest, shares):
+    """Of each row, the s nearest columns and δ_{s+1} − δ_j over its sum; s + 1 columns at least."""
+    n, s = nearest.shape
+    for i in range(n):
+        found = np.full(s + 1, np.inf)
+        where = np.zeros(s + 1, dtype=np.int32)
+        for j in range(distance.shape[1]):
+            if distance[i, j] < found[s]:
+                p = s
+                while p > 0 and distance[i, j] < found[p - 1]:
+                    found[p], where[p] = found[p - 1], where[p - 1]
+                    p -= 1
+                found[p], where[p] = distance[i, j], j
+        total = 0.0
+        for p in range(s):
+            total += found[s] - found[p]
+        for p in range(s):
+            nearest[i, p] = where[p]
+            shares[i, p] = (found[s] - found[p]) / total if total > 0 else 1.0 / s
