@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from definitions import objective_of, profile_objective, read, split_bases
-from manyview.blocks import ViewRows
+from manyview.blocks import ClusterMoments, ViewRows
 from manyview.kernels import _sweep, cpu
 from manyview.readings import Reading
 from manyview.solver.updates import objective
@@ -228,3 +228,61 @@ def test_margins_compare_what_a_copy_of_the_sample_would_cost(case, lam):
         least = np.delete(add, labels[i]).min(initial=np.inf)
         if least > 1e-6 * scale:
             assert margins[i] == pytest.approx(max(1 - add[labels[i]] / least, 0), abs=1e-5)
+
+
+def label_case(rng, k, dtype, *, n=1000, weight=1.0):
+    """Rows in three spaces about k centers, labels that are half wrong, and their moments."""
+    starts = np.array([0, 4, 12])
+    b = 3 * rng.standard_normal((k, 24))[rng.integers(k, size=n)] + rng.standard_normal((n, 24))
+    labels = np.where(rng.random(n) < 0.5, rng.integers(k, size=n), rng.integers(min(k, 3), size=n))
+    labels[:k] = np.arange(k)
+    group, weights = np.zeros(n, dtype=np.int64), np.full(n, weight)
+    empty = ClusterMoments(
+        starts,
+        np.zeros((1, k), dtype=np.int64),
+        np.zeros((1, k)),
+        np.zeros((1, k, 24)),
+        np.zeros((1, k, 3)),
+    )
+    b, labels = b.astype(dtype), labels.astype(np.int32)
+    return b, labels, group, weights, cpu.moments(b, labels, group, weights, like=empty)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("k", "weight"), [(1, 1.0), (2, 1.0), (9, 2.5), (60, 1.0), (1100, 1.0)])
+def test_bounds_decide_nothing(rng, monkeypatch, k, weight, dtype):
+    """Labels, moves and margins are those of sums taken term by term."""
+    b, labels, group, weights, moments = label_case(rng, k, dtype, n=max(1000, 3 * k), weight=weight)
+    levels, pull = np.array([2.0]), np.array([0.3, 0.1, 0.02]) / len(b)
+
+    def all_results():
+        moved, swept, counts = labels.copy(), moments.copy(), []
+        for seed in range(4):
+            order = np.random.default_rng(seed).permutation(len(b))
+            counts.append(cpu.assign(b, moved, group, weights, order, swept, levels, pull))
+        nearest = cpu.nearest(b, group, swept, levels, pull)
+        return moved, counts, nearest, cpu.margins(b, moved, group, swept, levels, pull)
+
+    found = all_results()
+    bounds = cpu._bounds
+    monkeypatch.setattr(cpu, "_bounds", lambda *some: bounds(*some[:3], None))
+    expected = all_results()
+    assert k == 1 or expected[1][0] > 100
+    for result, value in zip(found, expected, strict=True):
+        np.testing.assert_allclose(result, value, rtol=1e-6 if dtype == np.float32 else 1e-12)
+
+
+def test_bounds_stay_below_the_costs_while_clusters_move(rng):
+    b, labels, group, weights, moments = label_case(rng, 12, np.float64)
+    clusters = cpu._clusters(moments, np.array([2.0]), np.array([3e-4, 1e-4, 2e-5]))
+    costs = _sweep.prepare_all(clusters, 1.0)
+    bounds = cpu._bounds(b, clusters, costs, 1.0)
+    order = np.arange(300)
+    moved = _sweep.sweep(clusters, costs, bounds, b, labels, group, weights, order, 1e-12)
+    assert moved > 50
+    assert np.all(bounds.drift > 0)
+    for i in range(0, 1000, 7):
+        for c in range(12):
+            exact = _sweep.added(clusters, costs, b, i, 0, c, np.inf)
+            moving = (bounds.least[i, c], bounds.drift[c], bounds.shrunk[c])
+            assert costs.grow[c] + _sweep.at_least(*moving) <= exact * (1 + 1e-12)
