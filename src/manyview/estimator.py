@@ -31,7 +31,7 @@ from manyview.solver.inference import Fitted
 from manyview.solver.problem import Settings
 from manyview.solver.state import OnStep, Solution, narrator
 from manyview.storage import SavedModel
-from manyview.threads import limit_threads, useful_threads
+from manyview.threads import limit_blas, limit_threads, useful_threads
 from manyview.views import MultiViewData, is_list_of_views
 
 __all__ = ["OMVCDR"]
@@ -216,7 +216,7 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         counted = slice(None) if weights is None or weights.all() else weights > 0
         engine = choose_engine(self.engine, self.device)
         rng = generator(self.random_state)
-        with limit_threads(self._n_threads(data)):
+        with limit_threads(self.n_jobs), limit_blas(self._n_threads(data)):
             engine.load(data[counted], None if weights is None else weights[counted])
             schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
             on_step = narrator(callback, self.verbose)
@@ -347,7 +347,7 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         check_is_fitted(self)
         data = self._validate_new(X, present=present)
         engine = choose_engine(self.engine, self.device)
-        with limit_threads(self._n_threads(data)):
+        with limit_threads(self.n_jobs), limit_blas(self._n_threads(data)):
             return engine, self._fitted.label(engine, data)
 
     def _n_threads(self, data: MultiViewData) -> int | None:

@@ -19,6 +19,7 @@ from manyview.solver.updates import (
     compare,
     keep,
     objective,
+    place,
     predict,
     project,
     recall,
@@ -33,7 +34,6 @@ __all__ = ["Schedule", "polish", "solve"]
 
 RESTING_SHARE = 1 / 200  # labels that move in an iteration at rest, as a share of the samples
 RESTING_FALL = 2e-4  # fall of F in an iteration at rest, as a share of F
-FIRST_SWEEPS = 30
 MAX_SETTLING_SWEEPS = 1000
 SAME = 1e-9
 
@@ -46,6 +46,11 @@ class Schedule:
     max_iter: int
     tol: float
     init: str = "k-means++"
+    first_sweeps: int = 30  # at the first bases, at most
+    keeps_labels: bool = False  # the first start begins with the labels that the engine has
+    is_selective: bool = (
+        False  # a start that is not the lowest so far at the first bases ends there
+    )
 
 
 def solve(
@@ -61,14 +66,18 @@ def solve(
         )
         warnings.warn(msg, DataWarning, stacklevel=3)
     best: Solution | None = None
+    lowest = np.inf
     for n_start in range(schedule.n_init):
-        moments = start.first_moments(beginning, engine.kernels, schedule.init, rng)
-        _label(engine, beginning.model, moments)
+        if n_start == 0 and schedule.keeps_labels:
+            engine.map_reduce(place, beginning.model)
+        else:
+            moments = start.first_moments(beginning, engine.kernels, schedule.init, rng)
+            _label(engine, beginning.model, moments)
         run = _Run(engine, schedule, n_start, int(rng.integers(2**31)), on_step)
-        solution = run.alternate(beginning.model)
+        solution = run.alternate(beginning.model, lowest if schedule.is_selective else np.inf)
+        lowest = min(lowest, run.beginning)
         engine.map_reduce(keep)
-        # equal up to rounding: the first wins, so that rounding does not rename the clusters
-        if best is None or solution.objective < best.objective - SAME * abs(best.objective):
+        if solution is not None and _is_lower(solution, best):
             best = solution
     assert best is not None
     stability = _agreement(engine, best, schedule.n_init)
@@ -89,8 +98,16 @@ def polish(
     # moments are told from the means of the sample: the origin stays where it was
     model = replace(coarse.model, problem=replace(problem, means=sampled.means))
     _label(engine, model, coarse.moments.grown(problem.weight / sampled.weight))
-    run = _Run(engine, schedule, coarse.start, int(rng.integers(2**31)), on_step)
-    return replace(run.alternate(model, first_sweeps=1), stability=coarse.stability)
+    goes_on = replace(schedule, first_sweeps=1)
+    run = _Run(engine, goes_on, coarse.start, int(rng.integers(2**31)), on_step)
+    solution = run.alternate(model)
+    assert solution is not None
+    return replace(solution, stability=coarse.stability)
+
+
+def _is_lower(solution: Solution, best: Solution | None) -> bool:
+    """Equal up to rounding: the first wins, so that rounding does not rename the clusters."""
+    return best is None or solution.objective < best.objective - SAME * abs(best.objective)
 
 
 def _label(engine: Engine, model: Model, moments: ClusterMoments) -> None:
@@ -120,15 +137,25 @@ class _Run:
         self._on_step = on_step
         self._trace: list[float] = []
 
-    def alternate(self, model: Model, first_sweeps: int | None = None) -> Solution:
-        """Let the labels rest at the first bases; then alternate until they rest and F settles."""
+    @property
+    def beginning(self) -> float:
+        """F with the labels at rest at the first bases."""
+        return self._trace[0]
+
+    def alternate(self, model: Model, to_beat: float = np.inf) -> Solution | None:
+        """Let the labels rest at the first bases; then alternate until they rest and F settles.
+
+        None where F at the first bases is no lower than `to_beat`. That depends on earlier starts
+        alone, so that more starts never end higher.
+        """
         engine, schedule = self._engine, self._schedule
         moments = engine.map_reduce(recount, model)  # n, b̄, S
         self._report("start", 0, moments, model)
-        first_sweeps = first_sweeps or self._first_sweeps(model)
-        moments, n_moved = self._settle(moments, model, first_sweeps)
+        moments, n_moved = self._settle(moments, model, self._first_sweeps(model))
         self._report("labels", 0, moments, model, n_moved)
         model = self._weigh(0, moments, model, n_moved)
+        if self.beginning >= to_beat:
+            return None
         n_resting, converged = 0, False
         for n_iter in range(1, schedule.max_iter + 1):
             cross = engine.map_reduce(accumulate, shrinkage(moments, model))
@@ -159,7 +186,8 @@ class _Run:
         """Sweeps before the first iteration: no more than about ten iterations cost."""
         problem = model.problem
         width = sum(len(mean) for mean in problem.means)
-        return int(np.clip(FIRST_SWEEPS * width / problem.n_clusters, 1, FIRST_SWEEPS))
+        most = self._schedule.first_sweeps
+        return int(np.clip(most * width / problem.n_clusters, 1, most))
 
     def _weigh(self, n_iter: int, moments: ClusterMoments, model: Model, n_moved: int) -> Model:
         """Update the weights, and note F at the end of the iteration."""

@@ -18,6 +18,8 @@ from manyview.solver.state import OnStep, Problem, Solution
 __all__ = ["fit", "memory_check"]
 
 FIRST_PULL = 0.2  # of λ: at weak pull all spaces count, and neighbors are not drawn to one cluster
+FIRST_ITERATIONS = 5  # neighbors hardly change later
+FIRST_SWEEPS = 5  # before the iterations: enough to tell a good start from a bad one
 SAMPLE_ROWS = 10_000  # neighbors are found, and starts are made, on so many
 
 
@@ -43,10 +45,13 @@ def fit(
     weak = replace(settings, lam=FIRST_PULL * settings.lam)
     problem = read_and_state(few, weak, readings, view_names)
     check(problem)
-    first = solve(few, problem, replace(schedule, n_init=1), rng, on_step)
+    short = replace(schedule, first_sweeps=FIRST_SWEEPS)
+    once = replace(short, n_init=1, max_iter=min(schedule.max_iter, FIRST_ITERATIONS))
+    first = solve(few, problem, once, rng, on_step)
     before = Fitted(first.model, first.moments)
     neighborhood = look_around(few, first.model, n_anchors, rng)
-    solution = solve(few, _state_mixed(few, settings, problem), schedule, rng, on_step)
+    mixed = _state_mixed(few, settings, problem)
+    solution = solve(few, mixed, replace(short, keeps_labels=True, is_selective=True), rng, on_step)
     fitted = Fitted(solution.model, solution.moments, before, neighborhood)
     if few is engine:
         return solution, fitted

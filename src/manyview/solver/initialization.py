@@ -20,8 +20,8 @@ from manyview.blocks import Block, ClusterMoments, FloatArray, IntArray, Sums
 from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.solver.state import Model, Problem
-from manyview.solver.updates import orthonormalize, project
-from manyview.threads import limit_threads
+from manyview.solver.updates import orthonormalize_all, project
+from manyview.threads import limit_blas
 
 __all__ = ["Beginning", "begin", "count_distinct", "fill_empty", "first_moments"]
 
@@ -46,7 +46,8 @@ def begin(engine: Engine, problem: Problem, rng: Generator) -> Beginning:
     sample = engine.sample(n_rows, rng)
     P = _leading_coordinates(sample, engine.kernels, problem, rng)
     cross = _cross(sample, engine.kernels, P)
-    bases = tuple(np.hstack([_first_basis(C, d) for d in problem.dims]) for C in cross)
+    # where columns are missing, the SVD completes them orthonormally
+    bases = orthonormalize_all([[_fit_width(C, d) for d in problem.dims] for C in cross])
     m = len(problem.dims)
     return Beginning(sample, Model(problem, bases, np.full(m, 1 / m)), P)
 
@@ -110,10 +111,10 @@ def _leading_coordinates(
     Q = rng.standard_normal((n, width))
     for _ in range(POWER_STEPS):
         Q = _times(sample, kernels, problem, _cross(sample, kernels, root * Q))
-        with limit_threads(1):
+        with limit_blas(1):
             Q, _ = np.linalg.qr(root * Q)
     right = np.vstack(_cross(sample, kernels, root * Q))  # (Σ d_v, width): Xᵀ Q
-    with limit_threads(1):
+    with limit_blas(1):
         U, singular, _ = np.linalg.svd(right.T, full_matrices=False)
     keep = min(max(problem.dims), width)
     return np.asarray((Q @ U)[:, :keep] * singular[:keep] / root)
@@ -144,8 +145,8 @@ def _times(
     return np.vstack(parts)
 
 
-def _first_basis(C: FloatArray, d_p: int) -> FloatArray:
-    """Polar factor of the first d_p columns; the SVD completes missing ones orthonormally."""
+def _fit_width(C: FloatArray, d_p: int) -> FloatArray:
+    """The first d_p columns, or all and columns of zeros."""
     wanted = np.zeros((C.shape[0], d_p))
     wanted[:, : C.shape[1]] = C[:, :d_p]
-    return orthonormalize(wanted)
+    return wanted

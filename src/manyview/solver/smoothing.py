@@ -28,7 +28,7 @@ from manyview.kernels import Kernels
 from manyview.solver.problem import set_row_factors
 from manyview.solver.state import Model
 from manyview.solver.updates import place, share_out
-from manyview.threads import limit_threads
+from manyview.threads import limit_blas
 
 __all__ = [
     "N_NEAREST",
@@ -84,7 +84,7 @@ def look_around(engine: Engine, model: Model, n_anchors: int, rng: Generator) ->
     ):
         is_seen = (weight > 0)[:, None]
         rows = np.where(is_seen, total / np.where(is_seen, weight[:, None], 1), mean)  # (m, d_v)
-        with limit_threads(1):
+        with limit_blas(1):
             L, R = np.linalg.qr(rows.T)  # (d_v, r), (r, m)
         tables.append(np.ascontiguousarray(R.T))
         lifts.append(L)

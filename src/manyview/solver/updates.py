@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from manyview.blocks import Block, ClusterMoments, FloatArray, IntArray, Shrinkage, Sums, ViewRows
 from manyview.kernels import Kernels
 from manyview.solver.state import Model
-from manyview.threads import limit_threads
+from manyview.threads import side_by_side
 
 __all__ = [
     "accumulate",
@@ -28,6 +28,7 @@ __all__ = [
     "keep",
     "objective",
     "orthonormalize",
+    "orthonormalize_all",
     "place",
     "predict",
     "project",
@@ -203,11 +204,21 @@ def update_alpha(moments: ClusterMoments, model: Model) -> Model:
 def update_H(cross: Sums, model: Model) -> Model:
     """H_pv = U Wᵀ, where U Σ Wᵀ = C_pv, eq. (H)."""
     starts = model.problem.starts[1:]
-    bases = []
-    for C, H in zip(cross.arrays, model.bases, strict=True):
-        pairs = zip(np.split(C, starts, axis=1), np.split(H, starts, axis=1), strict=True)
-        bases.append(np.hstack([orthonormalize(C_p, H_p) for C_p, H_p in pairs]))
-    return replace(model, bases=tuple(bases))
+    parts = [np.split(C, starts, axis=1) for C in cross.arrays]
+    before = [np.split(H, starts, axis=1) for H in model.bases]
+    return replace(model, bases=orthonormalize_all(parts, before))
+
+
+def orthonormalize_all(
+    parts: Sequence[Sequence[FloatArray]], before: Sequence[Sequence[FloatArray]] | None = None
+) -> tuple[FloatArray, ...]:
+    """Polar factors of C_pv, those of a view side by side; where C_pv is zero, what was before."""
+    flat = [C for of_view in parts for C in of_view]
+    fallback = [None] * len(flat) if before is None else [H for of_view in before for H in of_view]
+    pairs = list(zip(flat, fallback, strict=True))
+    size = float(sum(C.shape[0] * C.shape[1] ** 2 for C in flat))
+    found = iter(side_by_side(lambda pair: orthonormalize(*pair), pairs, size))
+    return tuple(np.hstack([next(found) for _ in of_view]) for of_view in parts)
 
 
 def orthonormalize(C: FloatArray, fallback: FloatArray | None = None) -> FloatArray:
@@ -215,6 +226,5 @@ def orthonormalize(C: FloatArray, fallback: FloatArray | None = None) -> FloatAr
     if fallback is not None and not np.any(C):
         return fallback
     largest = np.abs(C).max(initial=0.0)
-    with limit_threads(1):
-        U, _, Wt = np.linalg.svd(C / largest if largest > 0 else C, full_matrices=False)
+    U, _, Wt = np.linalg.svd(C / largest if largest > 0 else C, full_matrices=False)
     return np.asarray(U @ Wt)
