@@ -11,7 +11,7 @@ from numpy.random import Generator
 from manyview.engines import Engine
 from manyview.solver.alternation import Schedule, polish, solve
 from manyview.solver.inference import Fitted
-from manyview.solver.problem import Settings, find_readings, pose, read_and_state, state
+from manyview.solver.problem import Settings, find_readings, pose, read_and_state, restate, state
 from manyview.solver.smoothing import N_NEAREST, count_anchors, look_around
 from manyview.solver.state import OnStep, Problem, Solution
 
@@ -20,7 +20,8 @@ __all__ = ["fit", "memory_check"]
 FIRST_PULL = 0.2  # of λ: at weak pull all spaces count, and neighbors are not drawn to one cluster
 FIRST_ITERATIONS = 5  # neighbors hardly change later
 FIRST_SWEEPS = 5  # before the iterations: enough to tell a good start from a bad one
-SAMPLE_ROWS = 10_000  # neighbors are found, and starts are made, on so many
+SAMPLE_ROWS = 10_000  # neighbors are found, and starts are made, on so many,
+ROWS_PER_CLUSTER = 10  # and on no fewer for each cluster
 
 
 def fit(
@@ -33,12 +34,17 @@ def fit(
     check: Callable[[Problem], None],
 ) -> tuple[Solution, Fitted]:
     """Cluster the rows of an engine; `check` may refuse the problem before it is solved."""
-    n_few = min(engine.n_samples, SAMPLE_ROWS)
+    n_few = min(engine.n_samples, max(SAMPLE_ROWS, ROWS_PER_CLUSTER * settings.n_clusters))
     n_anchors = count_anchors(n_few, settings.n_clusters) if settings.smooth else 0
     if n_anchors == 0:
         problem = pose(engine, settings, view_names)
         check(problem)
-        solution = solve(engine, problem, schedule, rng, on_step)
+        few = engine.subsample(n_few, rng)
+        if few is engine:
+            solution = solve(engine, problem, schedule, rng, on_step)
+        else:
+            coarse = solve(few, restate(few, settings, problem), schedule, rng, on_step)
+            solution = polish(engine, problem, coarse, schedule, rng, on_step)
         return solution, Fitted(solution.model, solution.moments)
     readings = find_readings(engine, settings.scale, len(view_names))
     few = engine.subsample(n_few, rng)

@@ -24,6 +24,7 @@ __all__ = [
     "pose",
     "read_and_state",
     "read_as",
+    "restate",
     "scaled_lambda",
     "set_baselines",
     "set_row_factors",
@@ -101,6 +102,14 @@ def state(
         weight=float(weight),
         levels=levels,
     )
+
+
+def restate(engine: Engine, settings: Settings, problem: Problem) -> Problem:
+    """The same problem on some of the rows: the same readings, groups, spaces and origin."""
+    levels = read_as(engine, problem.readings, problem.levels)
+    stated = state(engine, settings, problem.readings, levels)
+    engine.map_reduce(set_baselines, problem.means, problem.is_far)
+    return replace(stated, dims=problem.dims, means=problem.means, is_far=problem.is_far)
 
 
 def find_readings(
