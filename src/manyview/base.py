@@ -13,7 +13,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
 from manyview.errors import NotEnoughSamplesError, ViewError
-from manyview.views import MultiViewData, is_list_of_views
+from manyview.views import MultiViewData, is_list_of_views, is_one_table
 
 __all__ = [
     "MultiViewClusterer",
@@ -85,21 +85,22 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _remember(self, X: Any, data: MultiViewData) -> None:
         """Store what later calls are checked against; only after a fit that succeeded."""
-        if isinstance(X, MultiViewData) or is_list_of_views(X):
+        if is_one_table(X):
+            validate_data(self, X, skip_check_array=True)
+        else:
             if hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
             self.n_features_in_ = sum(data.n_features)
-        else:
-            validate_data(self, X, skip_check_array=True)
         self.view_names_ = data.view_names
         self._view_widths = data.n_features
 
     def _validate_new(self, X: Any, *, present: object = None) -> MultiViewData:
         """Views for `predict` and its kin: the same views as in `fit`."""
-        if not isinstance(X, MultiViewData) and not is_list_of_views(X):
+        if is_one_table(X):
             X = _as_table(X)
             validate_data(self, X, skip_check_array=True, reset=False)
         data = MultiViewData.of(X, view_sizes=self.view_sizes, present=present)
+        data = _matched(data, self.view_names_)
         if data.n_features != self._view_widths:
             msg = (
                 f"X has {data.n_views} view(s) of {data.n_features} features; the fit saw "
@@ -114,6 +115,20 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _matched(data: MultiViewData, view_names: Sequence[str]) -> MultiViewData:
+    """Views in the order of the fit where both have names; views of a list stay as they stand."""
+    if set(data.view_names) == set(view_names):
+        return data.in_order(view_names)
+    unnamed = {f"view_{v}" for v in range(data.n_views)}
+    if len(view_names) == data.n_views and unnamed not in (set(data.view_names), set(view_names)):
+        msg = (
+            f"X has the views {list(data.view_names)}; the fit saw {list(view_names)}. Pass the "
+            "same views under the same names, or a list in the same order."
+        )
+        raise ViewError(msg)
+    return data
 
 
 def _as_table(X: Any) -> Any:

@@ -21,14 +21,20 @@ from manyview._intake import (
     as_view,
     check_same_rows,
     check_values,
-    columns_of,
-    common_index,
     cut,
+)
+from manyview._sheets import (
+    Sheet,
+    common_index,
+    is_annotated,
+    is_multimodal,
     merged_index,
+    open_sheet,
+    rows_of,
 )
 from manyview.errors import ViewError
 
-__all__ = ["MultiViewData", "View", "is_list_of_views"]
+__all__ = ["MultiViewData", "View", "is_list_of_views", "is_one_table", "sample_names"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +84,10 @@ class MultiViewData:
 
         Parameters
         ----------
-        X : list or dict of 2-D arrays, DataFrames or sparse matrices; one 2-D array; MultiViewData
-            A dict names its views. One array is cut into views by `view_sizes`.
+        X : list or dict of views; one 2-D table; MuData; MultiViewData
+            A view is a 2-D array, a sparse matrix, a DataFrame of pandas or Polars, an Arrow table
+            or an AnnData. A dict names its views. One table is cut into views by `view_sizes`. Of a
+            MuData each modality is a view, and the samples are those that any modality has.
         view_sizes : sequence of int, optional
             Widths of the views inside one 2-D array; None reads it as one view.
         present : array of bool of shape (n_samples, n_views), optional
@@ -91,25 +99,22 @@ class MultiViewData:
         """
         if isinstance(X, cls):
             return X if present is None else _with_presence(X, present)
-        named = _named(X) if is_list_of_views(X) else cut(X, view_sizes)
-        if not named:
+        if is_multimodal(X):
+            return cls._of_modalities(X, present)
+        sheets = (
+            {name: open_sheet(view, name) for name, view in _named(X).items()}
+            if is_list_of_views(X)
+            else cut(X, view_sizes)
+        )
+        if not sheets:
             msg = "No views were given; expected at least one 2-D array."
             raise ViewError(msg)
-        views = tuple(as_view(view, name) for name, view in named.items())
-        check_same_rows(views, tuple(named))
-        data = cls(
-            views=views,
-            view_names=tuple(named),
-            sample_names=common_index(named),
-            feature_names=tuple(columns_of(view) for view in named.values()),
-            present=None,
-        )
-        return _with_presence(data, present)
+        return cls._of_sheets(sheets, present)
 
     @classmethod
     def align(
         cls,
-        views: Mapping[str, pd.DataFrame] | Sequence[pd.DataFrame],
+        views: Mapping[str, Any] | Sequence[Any],
         *,
         how: Literal["inner", "outer"] = "inner",
     ) -> MultiViewData:
@@ -117,8 +122,8 @@ class MultiViewData:
 
         Parameters
         ----------
-        views : dict or list of DataFrames
-            The index of each holds its sample names, in any order.
+        views : dict or list of DataFrames or AnnData
+            The index (or `obs_names`) of each holds its sample names, in any order.
         how : {"inner", "outer"}, default="inner"
             Keep the samples that every table has, or all samples; with "outer", what a sample lacks
             is marked in `present`.
@@ -128,22 +133,62 @@ class MultiViewData:
         MultiViewData
             Samples in the order in which the tables first name them.
         """
-        named = _named(views)
-        if not named or not all(isinstance(table, pd.DataFrame) for table in named.values()):
-            msg = "align expects a dict or list of DataFrames whose index holds the sample names."
-            raise ViewError(msg)
         if how not in ("inner", "outer"):
             msg = f"how={how!r} is unknown; expected 'inner' or 'outer'."
             raise ViewError(msg)
-        for name, table in named.items():
-            if not table.index.is_unique:
-                twice = table.index[table.index.duplicated()][0]
+        named = _named(views)
+        if not named or any(rows_of(view) is None for view in named.values()):
+            msg = (
+                "align expects a dict or list of DataFrames or AnnData, whose index holds the "
+                "sample names."
+            )
+            raise ViewError(msg)
+        sheets = {name: open_sheet(view, name) for name, view in named.items()}
+        return cls._of_placed(sheets, None, how)
+
+    @classmethod
+    def _of_modalities(cls, mdata: Any, present: object) -> MultiViewData:
+        """The modalities of a MuData, in the order of its samples."""
+        if getattr(mdata, "axis", 0) != 0:
+            msg = (
+                f"The MuData has axis={mdata.axis}; expected 0, modalities of the same samples. "
+                "Build it from AnnData that share their obs_names."
+            )
+            raise ViewError(msg)
+        sheets = {name: open_sheet(part, name) for name, part in mdata.mod.items()}
+        data = cls._of_placed(sheets, mdata.obs_names)
+        return data if present is None else _with_presence(data, present)
+
+    @classmethod
+    def _of_placed(
+        cls, sheets: Mapping[str, Sheet], names: pd.Index | None, how: str = "outer"
+    ) -> MultiViewData:
+        """Views with their rows in one order: `names`, or the names merged."""
+        rows = {name: sheet.rows for name, sheet in sheets.items() if sheet.rows is not None}
+        for name, index in rows.items():
+            if not index.is_unique:
+                twice = index[index.duplicated()][0]
                 msg = f"View '{name}' names sample {twice!r} twice; make the sample names unique."
                 raise ViewError(msg)
-        names = merged_index([table.index for table in named.values()], how)
-        present = np.column_stack([names.isin(table.index) for table in named.values()])
-        rows = {name: table.reindex(names, fill_value=0) for name, table in named.items()}
-        return cls.of(rows, present=None if present.all() else present)
+        if names is None:
+            names = merged_index(list(rows.values()), how)
+        present = np.column_stack([names.isin(index) for index in rows.values()])
+        placed = {name: sheet.placed(names) for name, sheet in sheets.items()}
+        return cls._of_sheets(placed, None if present.all() else present)
+
+    @classmethod
+    def _of_sheets(cls, sheets: Mapping[str, Sheet], present: object) -> MultiViewData:
+        """Check the values of views whose rows stand in one order."""
+        views = tuple(as_view(sheet.values, name) for name, sheet in sheets.items())
+        check_same_rows(views, tuple(sheets))
+        data = cls(
+            views=views,
+            view_names=tuple(sheets),
+            sample_names=common_index(sheets),
+            feature_names=tuple(sheet.columns for sheet in sheets.values()),
+            present=None,
+        )
+        return _with_presence(data, present)
 
     @property
     def n_samples(self) -> int:
@@ -192,6 +237,17 @@ class MultiViewData:
             present=None if self.present is None else self.present[rows],
         )
 
+    def in_order(self, view_names: Sequence[str]) -> MultiViewData:
+        """The same views in the order of their names."""
+        order = [self.view_names.index(name) for name in view_names]
+        return replace(
+            self,
+            views=tuple(self.views[v] for v in order),
+            view_names=tuple(view_names),
+            feature_names=tuple(self.feature_names[v] for v in order),
+            present=None if self.present is None else self.present[:, order],
+        )
+
     def __repr__(self) -> str:
         """One line: sizes, names, and what is missing."""
         views = ", ".join(
@@ -213,10 +269,25 @@ def is_list_of_views(X: object) -> bool:
     return len(X) == 0 or all(_n_dims(view) == 2 for view in X)
 
 
+def is_one_table(X: object) -> bool:
+    """Whether X is a table as scikit-learn knows them, and not a container of views."""
+    return not (
+        isinstance(X, MultiViewData) or is_list_of_views(X) or is_annotated(X) or is_multimodal(X)
+    )
+
+
+def sample_names(X: Any) -> pd.Index | None:
+    """Names of the samples of anything that `of` takes, without a look at its values."""
+    if isinstance(X, MultiViewData):
+        return X.sample_names
+    views = _named(X).values() if is_list_of_views(X) else [X]
+    return next((rows for view in views if (rows := rows_of(view)) is not None), None)
+
+
 def _n_dims(view: object) -> int:
     """Number of dimensions of anything that may be a view; ragged lists count as 1-D."""
-    if hasattr(view, "ndim"):
-        return int(view.ndim)
+    if hasattr(view, "shape"):
+        return len(view.shape)
     if isinstance(view, list | tuple) and view and isinstance(view[0], list | tuple | np.ndarray):
         return 2
     return 1
