@@ -26,6 +26,7 @@ class Sheet:
     values: Any  # array, sparse matrix or nested lists
     rows: pd.Index | None = None  # sample names
     columns: NDArray[np.object_] | None = None  # feature names
+    present: NDArray[np.bool_] | None = None  # which samples are there; None: all
 
     def cut(self, start: int, end: int) -> Sheet:
         """Some of the features."""
@@ -38,19 +39,49 @@ class Sheet:
         at = self.rows.get_indexer(names)  # (n,)
         if np.array_equal(at, np.arange(len(self.rows))):
             return replace(self, rows=names)
-        (to,) = np.nonzero(at >= 0)
-        shape = len(names), self.values.shape[1]
+        present = at >= 0  # (n,)
+        n_columns = self.values.shape[1]
         if sparse.issparse(self.values):
-            ones = np.ones(len(to), dtype=self.values.dtype)
-            placing = sparse.csr_array((ones, (to, at[to])), shape=(shape[0], len(self.rows)))
-            return replace(self, values=placing @ self.values, rows=names)
-        values = np.zeros(shape, dtype=self.values.dtype)
-        values[to] = self.values[at[to]]
-        return replace(self, values=values, rows=names)
+            given = sparse.csr_array(cast("Any", self.values))
+            nothing = sparse.csr_array((1, n_columns), dtype=given.dtype)
+            values: Any = sparse.vstack([given, nothing]).tocsr()[at]  # row -1 is the empty one
+        else:
+            values = np.zeros((len(names), n_columns), dtype=self.values.dtype)
+            values[present] = self.values[at[present]]
+        return replace(self, values=values, rows=names, present=present)
+
+
+def place(sheets: Mapping[str, Sheet], names: pd.Index) -> dict[str, Sheet]:
+    """Bring all sheets into one order of their samples."""
+    for name, sheet in sheets.items():
+        if sheet.rows is not None and not sheet.rows.is_unique:
+            twice = sheet.rows[sheet.rows.duplicated()][0]
+            msg = f"View '{name}' names sample {twice!r} twice; make the sample names unique."
+            raise ViewError(msg)
+    return {name: sheet.placed(names) for name, sheet in sheets.items()}
+
+
+def open_modalities(mdata: Any) -> dict[str, Sheet]:
+    """X of each modality of a MuData, in the order of its samples."""
+    check_axis(mdata)
+    sheets = {name: open_sheet(part, name) for name, part in mdata.mod.items()}
+    return place(sheets, mdata.obs_names)
+
+
+def check_axis(mdata: Any) -> None:
+    """Refuse a MuData whose modalities share features in place of samples."""
+    if mdata.axis != 0:
+        msg = (
+            f"The MuData has axis={mdata.axis}; expected 0, modalities of the same samples. Build "
+            "it from AnnData that share their obs_names."
+        )
+        raise ViewError(msg)
 
 
 def open_sheet(view: Any, name: str) -> Sheet:
     """Values and names of one view of any supported form."""
+    if isinstance(view, Sheet):
+        return view
     if isinstance(view, pd.DataFrame):
         _check_numeric_columns(view, name)
         return Sheet(view.to_numpy(), view.index, view.columns.to_numpy(dtype=object))
@@ -63,7 +94,8 @@ def open_sheet(view: Any, name: str) -> Sheet:
 
 def is_annotated(view: object) -> bool:
     """Whether a view is an AnnData: a matrix X with names on both sides."""
-    return all(hasattr(view, part) for part in ("X", "obs_names", "var_names"))
+    has_parts = all(hasattr(view, part) for part in ("X", "obs_names", "var_names"))
+    return has_parts and not is_multimodal(view)
 
 
 def is_multimodal(views: object) -> bool:

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
+from manyview.display import NotebookDisplay
 from manyview.errors import NotEnoughSamplesError, ViewError
 from manyview.views import MultiViewData, is_list_of_views, is_one_table
 
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 
-class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class MultiViewClusterer(NotebookDisplay, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all estimators: turns X into a MultiViewData once, then calls `_fit`.
 
     Subclasses store their parameters in `__init__` (`n_clusters` and `view_sizes` among them) and
@@ -93,6 +94,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
             self.n_features_in_ = sum(data.n_features)
         self.view_names_ = data.view_names
         self._view_widths = data.n_features
+        self._view_rows = data.view_rows
 
     def _validate_new(self, X: Any, *, present: object = None) -> MultiViewData:
         """Views for `predict` and its kin: the same views as in `fit`."""

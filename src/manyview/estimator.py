@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -21,8 +20,10 @@ from manyview.base import (
     is_number,
 )
 from manyview.blocks import FloatArray
+from manyview.callbacks import WatchedFit, with_callbacks
 from manyview.engines import Engine, choose_engine
 from manyview.errors import ConvergenceWarning, ViewError
+from manyview.output import NamedTransformer
 from manyview.readings import SCALINGS, is_scale
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import describe
@@ -37,7 +38,7 @@ from manyview.views import MultiViewData, is_list_of_views
 __all__ = ["OMVCDR"]
 
 
-class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):  # type: ignore[misc]
+class OMVCDR(SavedModel, WatchedFit, NamedTransformer, MultiViewClusterer):
     """One-step multi-view clustering with diverse representation.
 
     Maps all views into several latent spaces of different dimension, weights the spaces by itself,
@@ -180,6 +181,7 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         self.view_sizes = view_sizes
         self.verbose = verbose
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -216,13 +218,13 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         counted = slice(None) if weights is None or weights.all() else weights > 0
         engine = choose_engine(self.engine, self.device)
         rng = generator(self.random_state)
-        with limit_threads(self._n_threads(data)):
+        on_step = self._watched(narrator(callback, self.verbose), X)
+        with limit_threads(self._n_threads(data)), on_step as told:
             engine.load(data[counted], None if weights is None else weights[counted])
             schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
-            on_step = narrator(callback, self.verbose)
             check = memory_check(data.n_samples, data.dtype.itemsize, self.memory_limit)
             names = data.view_names
-            solution, fitted = fit(engine, self._settings(), schedule, names, rng, on_step, check)
+            solution, fitted = fit(engine, self._settings(), schedule, names, rng, told, check)
             description = describe(engine, solution, data.n_views)
             self._fitted = fitted
             if engine.n_samples < data.n_samples:

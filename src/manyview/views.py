@@ -29,7 +29,9 @@ from manyview._sheets import (
     is_annotated,
     is_multimodal,
     merged_index,
+    open_modalities,
     open_sheet,
+    place,
     rows_of,
 )
 from manyview.errors import ViewError
@@ -100,12 +102,11 @@ class MultiViewData:
         if isinstance(X, cls):
             return X if present is None else _with_presence(X, present)
         if is_multimodal(X):
-            return cls._of_modalities(X, present)
-        sheets = (
-            {name: open_sheet(view, name) for name, view in _named(X).items()}
-            if is_list_of_views(X)
-            else cut(X, view_sizes)
-        )
+            sheets = open_modalities(X)
+        elif is_list_of_views(X):
+            sheets = {name: open_sheet(view, name) for name, view in _named(X).items()}
+        else:
+            sheets = cut(X, view_sizes)
         if not sheets:
             msg = "No views were given; expected at least one 2-D array."
             raise ViewError(msg)
@@ -144,37 +145,8 @@ class MultiViewData:
             )
             raise ViewError(msg)
         sheets = {name: open_sheet(view, name) for name, view in named.items()}
-        return cls._of_placed(sheets, None, how)
-
-    @classmethod
-    def _of_modalities(cls, mdata: Any, present: object) -> MultiViewData:
-        """The modalities of a MuData, in the order of its samples."""
-        if getattr(mdata, "axis", 0) != 0:
-            msg = (
-                f"The MuData has axis={mdata.axis}; expected 0, modalities of the same samples. "
-                "Build it from AnnData that share their obs_names."
-            )
-            raise ViewError(msg)
-        sheets = {name: open_sheet(part, name) for name, part in mdata.mod.items()}
-        data = cls._of_placed(sheets, mdata.obs_names)
-        return data if present is None else _with_presence(data, present)
-
-    @classmethod
-    def _of_placed(
-        cls, sheets: Mapping[str, Sheet], names: pd.Index | None, how: str = "outer"
-    ) -> MultiViewData:
-        """Views with their rows in one order: `names`, or the names merged."""
-        rows = {name: sheet.rows for name, sheet in sheets.items() if sheet.rows is not None}
-        for name, index in rows.items():
-            if not index.is_unique:
-                twice = index[index.duplicated()][0]
-                msg = f"View '{name}' names sample {twice!r} twice; make the sample names unique."
-                raise ViewError(msg)
-        if names is None:
-            names = merged_index(list(rows.values()), how)
-        present = np.column_stack([names.isin(index) for index in rows.values()])
-        placed = {name: sheet.placed(names) for name, sheet in sheets.items()}
-        return cls._of_sheets(placed, None if present.all() else present)
+        rows = [sheet.rows for sheet in sheets.values() if sheet.rows is not None]
+        return cls._of_sheets(place(sheets, merged_index(rows, how)), None)
 
     @classmethod
     def _of_sheets(cls, sheets: Mapping[str, Sheet], present: object) -> MultiViewData:
@@ -186,7 +158,7 @@ class MultiViewData:
             view_names=tuple(sheets),
             sample_names=common_index(sheets),
             feature_names=tuple(sheet.columns for sheet in sheets.values()),
-            present=None,
+            present=_presence(list(sheets.values())),
         )
         return _with_presence(data, present)
 
@@ -204,6 +176,13 @@ class MultiViewData:
     def n_features(self) -> tuple[int, ...]:
         """Number of features of each view."""
         return tuple(int(view.shape[1]) for view in self.views)
+
+    @property
+    def view_rows(self) -> tuple[int, ...]:
+        """Number of samples that have each view."""
+        if self.present is None:
+            return (self.n_samples,) * self.n_views
+        return tuple(self.present.sum(axis=0).tolist())
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -298,6 +277,14 @@ def _named(X: Any) -> dict[str, Any]:
     if isinstance(X, Mapping):
         return {str(name): view for name, view in X.items()}
     return {f"view_{v}": view for v, view in enumerate(X)}
+
+
+def _presence(sheets: Sequence[Sheet]) -> NDArray[np.bool_] | None:
+    """Which samples are in each sheet; None where all are in all."""
+    if all(sheet.present is None for sheet in sheets):
+        return None
+    shown = [np.True_ if sheet.present is None else sheet.present for sheet in sheets]
+    return np.column_stack(np.broadcast_arrays(*shown))
 
 
 def _with_presence(data: MultiViewData, present: Any) -> MultiViewData:
