@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from manyview.base import (
@@ -310,9 +309,8 @@ class OMVCDR(SavedModel, WatchedFit, NamedTransformer, MultiViewClusterer):
         -------
         list of arrays of shape (n_samples, d_p)
         """
-        return np.split(
-            self.transform(X, present=present), self._fitted.model.problem.starts[1:], axis=1
-        )
+        embedding = np.asarray(self.transform(X, present=present))  # set_output may frame it
+        return np.split(embedding, self._fitted.model.problem.starts[1:], axis=1)
 
     @property
     def anchors_(self) -> list[list[FloatArray]]:
@@ -320,7 +318,7 @@ class OMVCDR(SavedModel, WatchedFit, NamedTransformer, MultiViewClusterer):
         check_is_fitted(self)
         return [[H.T for H in bases] for bases in self.bases_]
 
-    def score(self, X: Any, y: object = None) -> float:
+    def score(self, X: Any, y: object = None, *, present: Any = None) -> float:
         """Minus F of the samples at their predicted labels, over their number: higher is better.
 
         Parameters
@@ -329,6 +327,8 @@ class OMVCDR(SavedModel, WatchedFit, NamedTransformer, MultiViewClusterer):
             The same views as in `fit`, not as a bare list.
         y : ignored
             Present for the scikit-learn interface.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
 
         Returns
         -------
@@ -341,7 +341,7 @@ class OMVCDR(SavedModel, WatchedFit, NamedTransformer, MultiViewClusterer):
                 "views instead of samples. Wrap it in MultiViewData.of before splitting or scoring."
             )
             raise ViewError(msg)
-        engine, fitted = self._label(X)
+        engine, fitted = self._label(X, present)
         return -fitted.loss(engine, self.lam) / engine.n_samples
 
     def _label(self, X: Any, present: Any = None) -> tuple[Engine, Fitted]:
@@ -389,9 +389,3 @@ class OMVCDR(SavedModel, WatchedFit, NamedTransformer, MultiViewClusterer):
         check_parameter("memory_limit", limit, is_limit, "None or a number of bytes")
         jobs = self.n_jobs
         check_parameter("n_jobs", jobs, jobs is None or is_count(jobs), "None or an integer >= 1")
-
-    def __sklearn_tags__(self) -> Tags:
-        """float32 in, float32 out."""
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

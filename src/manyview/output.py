@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 
 from manyview.views import sample_names
 
@@ -22,6 +23,12 @@ class NamedTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin):  # ty
         super().__init_subclass__(**keys)
         if "transform" in vars(cls):
             cls.transform = _naming_rows(cls.transform)
+
+    def __sklearn_tags__(self) -> Tags:
+        """float32 in, float32 out."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
 def _naming_rows(transform: Callable[..., Any]) -> Callable[..., Any]:
