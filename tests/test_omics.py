@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.model_selection import cross_validate
 
 from manyview import OMVCDR, MultiViewData
 from manyview.datasets import make_multiview_blobs
@@ -84,6 +85,14 @@ def test_one_AnnData_is_one_view(cells):
     assert clustering_accuracy(truth[rna.obs_names], model.predict(rna)) == 1
 
 
+def test_splitters_cut_the_samples_of_a_MuData(cells):
+    mdata = mudata.MuData({"rna": cells[0], "protein": cells[1]})
+    scores = cross_validate(OMVCDR(3, **QUICK), mdata, cv=3, error_score="raise")["test_score"]
+    data = MultiViewData.of(mdata)
+    expected = cross_validate(OMVCDR(3, **QUICK), data, cv=3, error_score="raise")["test_score"]
+    np.testing.assert_allclose(scores, expected)
+
+
 def test_the_frame_of_transform_has_the_names_of_the_cells(cells):
     mdata = mudata.MuData({"rna": cells[0], "protein": cells[1]})
     frame = OMVCDR(3, **QUICK).set_output(transform="pandas").fit_transform(mdata)
@@ -157,6 +166,8 @@ def test_cluster_anndata_takes_entries_as_views(cells, tmp_path):
 def test_a_row_of_NaN_in_obsm_is_a_missing_view(cells):
     rna, protein, truth = cells
     values = np.array(protein[rna.obs_names].X)
+    rna.obsm["protein"] = values
+    assert cluster_anndata(rna, 3, views="protein", **QUICK).view_names_ == ("protein",)
     values[:7] = np.nan
     rna.obsm["protein"] = values
     model = cluster_anndata(rna, 3, "joint", views=["X", "protein"], **QUICK)

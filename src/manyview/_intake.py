@@ -13,7 +13,7 @@ from scipy import sparse
 from manyview._sheets import Sheet, open_sheet
 from manyview.errors import ViewError
 
-View: TypeAlias = NDArray[np.floating[Any]] | sparse.csr_array[Any]
+View: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array[Any]"  # scipy < 1.16: text only
 
 CHECKED_BYTES = 1 << 24  # rows are checked in pieces of this size, so that memory maps stay on disk
 

@@ -44,8 +44,8 @@ class MultiViewClusterer(NotebookDisplay, ClusterMixin, BaseEstimator):  # type:
         Parameters
         ----------
         X : views
-            A list or dict of 2-D arrays, DataFrames or CSR matrices of the same samples, a
-            MultiViewData, or one 2-D array (cut by `view_sizes`).
+            A list or dict of 2-D arrays, DataFrames, sparse matrices or AnnData of the same
+            samples, a MuData, a MultiViewData, or one 2-D table (cut by `view_sizes`).
         y : ignored
             Present for the scikit-learn interface.
 

@@ -195,9 +195,9 @@ class OMVCDR(SavedModel, WatchedFit, NamedTransformer, MultiViewClusterer):
         Parameters
         ----------
         X : views
-            A list or dict of 2-D arrays, DataFrames or CSR matrices of the same samples, a
-            MultiViewData, or one 2-D array (cut by `view_sizes`). A row of nothing but NaN is a
-            missing view.
+            A list or dict of 2-D arrays, DataFrames, sparse matrices or AnnData of the same
+            samples, a MuData, a MultiViewData, or one 2-D table (cut by `view_sizes`).
+            A row of nothing but NaN is a missing view.
         y : ignored
             Present for the scikit-learn interface.
         sample_weight : array of shape (n_samples,), optional

@@ -81,7 +81,7 @@ def cluster_anndata(
     n_clusters: int = 8,
     key_added: str = "manyview",
     *,
-    views: Mapping[str, str] | Sequence[str],
+    views: Mapping[str, str] | Sequence[str] | str,
     **parameters: Any,
 ) -> OMVCDR:
     """Cluster the samples of an AnnData, of which several entries are the views.
@@ -94,7 +94,7 @@ def cluster_anndata(
         Number of clusters.
     key_added : str, default="manyview"
         Name of what is added.
-    views : dict or list of str
+    views : dict or list of str, or str
         What to read: "X", an entry of `obsm` or a layer; the keys of a dict name the views. A row
         of nothing but NaN is a missing view.
     **parameters
@@ -106,7 +106,8 @@ def cluster_anndata(
         The fitted estimator, for `predict`, `save` and the rest.
     """
     _check_kind(is_annotated(adata), adata, "cluster_anndata", "an AnnData")
-    named = dict(views) if isinstance(views, Mapping) else {name: name for name in views}
+    keys = [views] if isinstance(views, str) else views
+    named = dict(keys) if isinstance(keys, Mapping) else {key: key for key in keys}
     sheets = {}
     for name, key in named.items():
         field = "obsm" if key in adata.obsm else "layers"
