@@ -1,58 +1,55 @@
-"""How what users have becomes a view: conversion, and the checks that only need one look."""
+"""How values become a view: conversion, and the checks that only need one look."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from manyview._sheets import Sheet, open_sheet
 from manyview.errors import ViewError
 
-View: TypeAlias = NDArray[np.floating[Any]] | sparse.csr_array[Any]
+View: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array[Any]"  # scipy < 1.16: text only
 
 CHECKED_BYTES = 1 << 24  # rows are checked in pieces of this size, so that memory maps stay on disk
 
 
-def cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Any]:
-    """Cut one 2-D array into views of the given widths."""
-    if not sparse.issparse(X) and not isinstance(X, np.ndarray | pd.DataFrame):
-        X = np.asarray(X)
-    if X.ndim != 2:
+def cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Sheet]:
+    """Cut one 2-D table into views of the given widths."""
+    sheet = open_sheet(X, "view_0")
+    if not sparse.issparse(sheet.values) and not isinstance(sheet.values, np.ndarray):
+        sheet = Sheet(np.asarray(X))
+    if sheet.values.ndim != 2:
         msg = (
             f"Expected 2-D data (samples by features) or a list of such views; received an array "
-            f"of shape {X.shape}. Reshape your data: array.reshape(-1, 1) for one feature, "
-            "array.reshape(1, -1) for one sample."
+            f"of shape {sheet.values.shape}. Reshape your data: array.reshape(-1, 1) for one "
+            "feature, array.reshape(1, -1) for one sample."
         )
         raise ViewError(msg)
     if view_sizes is None:
-        return {"view_0": X}
+        return {"view_0": sheet}
     sizes = [int(size) for size in view_sizes]
-    if sum(sizes) != X.shape[1] or min(sizes, default=0) < 1:
+    if sum(sizes) != sheet.values.shape[1] or min(sizes, default=0) < 1:
         msg = (
             f"view_sizes={list(view_sizes)} must be positive and add up to the number of features; "
-            f"X has {X.shape[1]} features."
+            f"X has {sheet.values.shape[1]} features."
         )
         raise ViewError(msg)
-    if isinstance(X, pd.DataFrame):
-        X = X.iloc
-    elif sparse.issparse(X):
-        X = sparse.csr_array(cast("Any", X))
+    if sparse.issparse(sheet.values):
+        sheet = replace(sheet, values=sparse.csr_array(cast("Any", sheet.values)))
     ends = np.cumsum(sizes)
     return {
-        f"view_{v}": X[:, end - size : end]
+        f"view_{v}": sheet.cut(end - size, end)
         for v, (end, size) in enumerate(zip(ends, sizes, strict=True))
     }
 
 
 def as_view(view: Any, name: str) -> View:
     """Bring one view to float32 or float64, dense or CSR, without a copy where it is already so."""
-    if isinstance(view, pd.DataFrame):
-        _check_numeric_columns(view, name)
-        view = view.to_numpy()
     if not sparse.issparse(view):
         view = np.asanyarray(view) if isinstance(view, np.memmap) else np.asarray(view)
     if view.ndim != 2:
@@ -102,24 +99,6 @@ def _float_dtype(view: Any, name: str) -> type[np.floating[Any]]:
     return np.float32 if view.dtype.itemsize <= (4 if kind == "f" else 2) else np.float64
 
 
-def _check_numeric_columns(table: pd.DataFrame, name: str) -> None:
-    """Refuse a table with text or dates, naming the columns."""
-    is_number, is_object = pd.api.types.is_numeric_dtype, pd.api.types.is_object_dtype
-    numeric = [is_number(dtype) or is_object(dtype) for dtype in table.dtypes]
-    if not all(numeric):
-        others = [
-            str(column)
-            for column, is_number in zip(table.columns, numeric, strict=True)
-            if not is_number
-        ]
-        msg = (
-            f"View '{name}' has columns that are not numbers: {', '.join(others[:5])}"
-            f"{' …' if len(others) > 5 else ''}. Drop or encode them; sample names belong in the "
-            "index."
-        )
-        raise ViewError(msg)
-
-
 def check_same_rows(views: Sequence[View], names: Sequence[str]) -> None:
     """All views describe the same samples."""
     for view, name in zip(views, names, strict=True):
@@ -130,46 +109,6 @@ def check_same_rows(views: Sequence[View], names: Sequence[str]) -> None:
                 "together with MultiViewData.align, or pass `present=` to mark missing rows."
             )
             raise ViewError(msg)
-
-
-def common_index(named: Mapping[str, Any]) -> pd.Index | None:
-    """Sample names of the DataFrames among the views, which must agree."""
-    tables = {name: view for name, view in named.items() if isinstance(view, pd.DataFrame)}
-    if not tables:
-        return None
-    (first, table), *others = tables.items()
-    for name, other in others:
-        if not other.index.equals(table.index):
-            msg = (
-                f"Views '{first}' and '{name}' name their samples differently or in another order. "
-                "Bring them together with MultiViewData.align."
-            )
-            raise ViewError(msg)
-    return table.index
-
-
-def columns_of(view: Any) -> NDArray[np.object_] | None:
-    """Feature names of a DataFrame."""
-    return view.columns.to_numpy(dtype=object) if isinstance(view, pd.DataFrame) else None
-
-
-def merged_index(indices: Sequence[pd.Index], how: str) -> pd.Index:
-    """Sample names that all tables share, or that any has, in order of first appearance."""
-    merged = indices[0]
-    for index in indices[1:]:
-        merged = (
-            merged[merged.isin(index)]
-            if how == "inner"
-            else merged.append(index[~index.isin(merged)])
-        )
-    if merged.empty:
-        msg = (
-            "The views share no sample name: "
-            + "; ".join(f"one has {list(map(str, index[:3]))}" for index in indices)
-            + ". Check that the index holds the sample names, or align with how='outer'."
-        )
-        raise ViewError(msg)
-    return merged
 
 
 def check_values(view: View, name: str, present: NDArray[np.bool_]) -> None:

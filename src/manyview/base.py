@@ -12,8 +12,9 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
+from manyview.display import NotebookDisplay
 from manyview.errors import NotEnoughSamplesError, ViewError
-from manyview.views import MultiViewData, is_list_of_views
+from manyview.views import MultiViewData, is_list_of_views, is_one_table
 
 __all__ = [
     "MultiViewClusterer",
@@ -25,7 +26,7 @@ __all__ = [
 ]
 
 
-class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class MultiViewClusterer(NotebookDisplay, ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all estimators: turns X into a MultiViewData once, then calls `_fit`.
 
     Subclasses store their parameters in `__init__` (`n_clusters` and `view_sizes` among them) and
@@ -43,8 +44,8 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : views
-            A list or dict of 2-D arrays, DataFrames or CSR matrices of the same samples, a
-            MultiViewData, or one 2-D array (cut by `view_sizes`).
+            A list or dict of 2-D arrays, DataFrames, sparse matrices or AnnData of the same
+            samples, a MuData, a MultiViewData, or one 2-D table (cut by `view_sizes`).
         y : ignored
             Present for the scikit-learn interface.
 
@@ -85,21 +86,23 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _remember(self, X: Any, data: MultiViewData) -> None:
         """Store what later calls are checked against; only after a fit that succeeded."""
-        if isinstance(X, MultiViewData) or is_list_of_views(X):
+        if is_one_table(X):
+            validate_data(self, X, skip_check_array=True)
+        else:
             if hasattr(self, "feature_names_in_"):
                 del self.feature_names_in_
             self.n_features_in_ = sum(data.n_features)
-        else:
-            validate_data(self, X, skip_check_array=True)
         self.view_names_ = data.view_names
         self._view_widths = data.n_features
+        self._view_rows = data.view_rows
 
     def _validate_new(self, X: Any, *, present: object = None) -> MultiViewData:
         """Views for `predict` and its kin: the same views as in `fit`."""
-        if not isinstance(X, MultiViewData) and not is_list_of_views(X):
+        if is_one_table(X):
             X = _as_table(X)
             validate_data(self, X, skip_check_array=True, reset=False)
         data = MultiViewData.of(X, view_sizes=self.view_sizes, present=present)
+        data = _matched(data, self.view_names_)
         if data.n_features != self._view_widths:
             msg = (
                 f"X has {data.n_views} view(s) of {data.n_features} features; the fit saw "
@@ -114,6 +117,20 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _matched(data: MultiViewData, view_names: Sequence[str]) -> MultiViewData:
+    """Views in the order of the fit where both have names; views of a list stay as they stand."""
+    if set(data.view_names) == set(view_names):
+        return data.in_order(view_names)
+    unnamed = {f"view_{v}" for v in range(data.n_views)}
+    if len(view_names) == data.n_views and unnamed not in (set(data.view_names), set(view_names)):
+        msg = (
+            f"X has the views {list(data.view_names)}; the fit saw {list(view_names)}. Pass the "
+            "same views under the same names, or a list in the same order."
+        )
+        raise ViewError(msg)
+    return data
 
 
 def _as_table(X: Any) -> Any:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from manyview.base import (
@@ -21,8 +20,10 @@ from manyview.base import (
     is_number,
 )
 from manyview.blocks import FloatArray
+from manyview.callbacks import WatchedFit, with_callbacks
 from manyview.engines import Engine, choose_engine
 from manyview.errors import ConvergenceWarning, ViewError
+from manyview.output import NamedTransformer
 from manyview.readings import SCALINGS, is_scale
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import describe
@@ -31,13 +32,13 @@ from manyview.solver.inference import Fitted
 from manyview.solver.problem import Settings
 from manyview.solver.state import OnStep, Solution, narrator
 from manyview.storage import SavedModel
-from manyview.threads import limit_blas, limit_threads, useful_threads
+from manyview.threads import limit_threads
 from manyview.views import MultiViewData, is_list_of_views
 
 __all__ = ["OMVCDR"]
 
 
-class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):  # type: ignore[misc]
+class OMVCDR(SavedModel, WatchedFit, NamedTransformer, MultiViewClusterer):
     """One-step multi-view clustering with diverse representation.
 
     Maps all views into several latent spaces of different dimension, weights the spaces by itself,
@@ -180,6 +181,7 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         self.view_sizes = view_sizes
         self.verbose = verbose
 
+    @with_callbacks
     def fit(
         self,
         X: Any,
@@ -194,9 +196,9 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         Parameters
         ----------
         X : views
-            A list or dict of 2-D arrays, DataFrames or CSR matrices of the same samples, a
-            MultiViewData, or one 2-D array (cut by `view_sizes`). A row of nothing but NaN is a
-            missing view.
+            A list or dict of 2-D arrays, DataFrames, sparse matrices or AnnData of the same
+            samples, a MuData, a MultiViewData, or one 2-D table (cut by `view_sizes`).
+            A row of nothing but NaN is a missing view.
         y : ignored
             Present for the scikit-learn interface.
         sample_weight : array of shape (n_samples,), optional
@@ -216,13 +218,13 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         counted = slice(None) if weights is None or weights.all() else weights > 0
         engine = choose_engine(self.engine, self.device)
         rng = generator(self.random_state)
-        with limit_threads(self.n_jobs), limit_blas(self._n_threads(data)):
+        on_step = self._watched(narrator(callback, self.verbose), X)
+        with self._threads(data), on_step as told:
             engine.load(data[counted], None if weights is None else weights[counted])
             schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
-            on_step = narrator(callback, self.verbose)
             check = memory_check(data.n_samples, data.dtype.itemsize, self.memory_limit)
             names = data.view_names
-            solution, fitted = fit(engine, self._settings(), schedule, names, rng, on_step, check)
+            solution, fitted = fit(engine, self._settings(), schedule, names, rng, told, check)
             description = describe(engine, solution, data.n_views)
             self._fitted = fitted
             if engine.n_samples < data.n_samples:
@@ -308,9 +310,8 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         -------
         list of arrays of shape (n_samples, d_p)
         """
-        return np.split(
-            self.transform(X, present=present), self._fitted.model.problem.starts[1:], axis=1
-        )
+        embedding = np.asarray(self.transform(X, present=present))  # set_output may frame it
+        return np.split(embedding, self._fitted.model.problem.starts[1:], axis=1)
 
     @property
     def anchors_(self) -> list[list[FloatArray]]:
@@ -318,7 +319,7 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         check_is_fitted(self)
         return [[H.T for H in bases] for bases in self.bases_]
 
-    def score(self, X: Any, y: object = None) -> float:
+    def score(self, X: Any, y: object = None, *, present: Any = None) -> float:
         """Minus F of the samples at their predicted labels, over their number: higher is better.
 
         Parameters
@@ -327,6 +328,8 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
             The same views as in `fit`, not as a bare list.
         y : ignored
             Present for the scikit-learn interface.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
 
         Returns
         -------
@@ -339,7 +342,7 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
                 "views instead of samples. Wrap it in MultiViewData.of before splitting or scoring."
             )
             raise ViewError(msg)
-        engine, fitted = self._label(X)
+        engine, fitted = self._label(X, present)
         return -fitted.loss(engine, self.lam) / engine.n_samples
 
     def _label(self, X: Any, present: Any = None) -> tuple[Engine, Fitted]:
@@ -347,13 +350,13 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         check_is_fitted(self)
         data = self._validate_new(X, present=present)
         engine = choose_engine(self.engine, self.device)
-        with limit_threads(self.n_jobs), limit_blas(self._n_threads(data)):
+        with self._threads(data):
             return engine, self._fitted.label(engine, data)
 
-    def _n_threads(self, data: MultiViewData) -> int | None:
+    def _threads(self, data: MultiViewData) -> AbstractContextManager[None]:
         """Threads for products of the views with about six columns a cluster."""
         n, d = data.shape
-        return useful_threads(self.n_jobs, float(n) * d * 6 * min(self.n_clusters, 100))
+        return limit_threads(self.n_jobs, float(n) * d * 6 * min(self.n_clusters, 100))
 
     def _settings(self) -> Settings:
         spaces = (self.n_spaces, self.latent_dims)
@@ -387,9 +390,3 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         check_parameter("memory_limit", limit, is_limit, "None or a number of bytes")
         jobs = self.n_jobs
         check_parameter("n_jobs", jobs, jobs is None or is_count(jobs), "None or an integer >= 1")
-
-    def __sklearn_tags__(self) -> Tags:
-        """float32 in, float32 out."""
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags

@@ -53,6 +53,7 @@ ATTRIBUTES: dict[str, Any] = {
     "engine_": str,
     "_fitted": Fitted,
     "_view_widths": tuple[int, ...],
+    "_view_rows": tuple[int, ...],
     "_n_features_out": int,
 }
 OPTIONAL: dict[str, Any] = {

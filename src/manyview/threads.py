@@ -10,13 +10,14 @@ from contextvars import ContextVar
 from functools import cache
 from typing import TypeVar
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["limit_blas", "limit_threads", "side_by_side", "useful_threads"]
+__all__ = ["limit_blas", "limit_threads", "side_by_side"]
 
 A = TypeVar("A")
 B = TypeVar("B")
-SMALL_PRODUCT = 2e8  # multiplications; below, a second thread gains little and stalls on busy cores
+SMALL_PRODUCT = 2e8  # multiplications
 SMALL_TASKS = 5e6  # multiplications; below, our own threads cost more than they bring
 _allowed: ContextVar[int | None] = ContextVar("allowed", default=None)
 
@@ -27,19 +28,18 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def useful_threads(n_jobs: int | None, product_size: float) -> int | None:
-    """What the user asked for, else one thread for small matrix products and all for large ones."""
-    return 1 if n_jobs is None and product_size < SMALL_PRODUCT else n_jobs
-
-
 @contextmanager
-def limit_threads(n_threads: int | None) -> Iterator[None]:
-    """Limit all threads inside a `with` block; None leaves them as they are."""
-    before = _allowed.get()
-    limits = [limit for limit in (before, n_threads) if limit is not None]
+def limit_threads(n_threads: int | None, product_size: float = np.inf) -> Iterator[None]:
+    """Limit all threads inside a `with` block; None leaves them as they are.
+
+    None also means one thread of BLAS for matrix products of so few multiplications that a second
+    gains little, and stalls where the cores are busy.
+    """
+    limits = [limit for limit in (_allowed.get(), n_threads) if limit is not None]
     token = _allowed.set(min(limits, default=None))
+    is_small = n_threads is None and product_size < SMALL_PRODUCT
     try:
-        with limit_blas(n_threads):
+        with limit_blas(1 if is_small else n_threads):
             yield
     finally:
         _allowed.reset(token)

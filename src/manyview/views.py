@@ -21,14 +21,22 @@ from manyview._intake import (
     as_view,
     check_same_rows,
     check_values,
-    columns_of,
-    common_index,
     cut,
+)
+from manyview._sheets import (
+    Sheet,
+    common_index,
+    is_annotated,
+    is_multimodal,
     merged_index,
+    open_modalities,
+    open_sheet,
+    place,
+    rows_of,
 )
 from manyview.errors import ViewError
 
-__all__ = ["MultiViewData", "View", "is_list_of_views"]
+__all__ = ["MultiViewData", "View", "is_list_of_views", "is_one_table", "sample_names"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +86,10 @@ class MultiViewData:
 
         Parameters
         ----------
-        X : list or dict of 2-D arrays, DataFrames or sparse matrices; one 2-D array; MultiViewData
-            A dict names its views. One array is cut into views by `view_sizes`.
+        X : list or dict of views; one 2-D table; MuData; MultiViewData
+            A view is a 2-D array, a sparse matrix, a DataFrame of pandas or Polars, an Arrow table
+            or an AnnData. A dict names its views. One table is cut into views by `view_sizes`. Of a
+            MuData each modality is a view, and the samples are those that any modality has.
         view_sizes : sequence of int, optional
             Widths of the views inside one 2-D array; None reads it as one view.
         present : array of bool of shape (n_samples, n_views), optional
@@ -91,25 +101,21 @@ class MultiViewData:
         """
         if isinstance(X, cls):
             return X if present is None else _with_presence(X, present)
-        named = _named(X) if is_list_of_views(X) else cut(X, view_sizes)
-        if not named:
+        if is_multimodal(X):
+            sheets = open_modalities(X)
+        elif is_list_of_views(X):
+            sheets = {name: open_sheet(view, name) for name, view in _named(X).items()}
+        else:
+            sheets = cut(X, view_sizes)
+        if not sheets:
             msg = "No views were given; expected at least one 2-D array."
             raise ViewError(msg)
-        views = tuple(as_view(view, name) for name, view in named.items())
-        check_same_rows(views, tuple(named))
-        data = cls(
-            views=views,
-            view_names=tuple(named),
-            sample_names=common_index(named),
-            feature_names=tuple(columns_of(view) for view in named.values()),
-            present=None,
-        )
-        return _with_presence(data, present)
+        return cls._of_sheets(sheets, present)
 
     @classmethod
     def align(
         cls,
-        views: Mapping[str, pd.DataFrame] | Sequence[pd.DataFrame],
+        views: Mapping[str, Any] | Sequence[Any],
         *,
         how: Literal["inner", "outer"] = "inner",
     ) -> MultiViewData:
@@ -117,8 +123,8 @@ class MultiViewData:
 
         Parameters
         ----------
-        views : dict or list of DataFrames
-            The index of each holds its sample names, in any order.
+        views : dict or list of DataFrames or AnnData
+            The index (or `obs_names`) of each holds its sample names, in any order.
         how : {"inner", "outer"}, default="inner"
             Keep the samples that every table has, or all samples; with "outer", what a sample lacks
             is marked in `present`.
@@ -128,22 +134,33 @@ class MultiViewData:
         MultiViewData
             Samples in the order in which the tables first name them.
         """
-        named = _named(views)
-        if not named or not all(isinstance(table, pd.DataFrame) for table in named.values()):
-            msg = "align expects a dict or list of DataFrames whose index holds the sample names."
-            raise ViewError(msg)
         if how not in ("inner", "outer"):
             msg = f"how={how!r} is unknown; expected 'inner' or 'outer'."
             raise ViewError(msg)
-        for name, table in named.items():
-            if not table.index.is_unique:
-                twice = table.index[table.index.duplicated()][0]
-                msg = f"View '{name}' names sample {twice!r} twice; make the sample names unique."
-                raise ViewError(msg)
-        names = merged_index([table.index for table in named.values()], how)
-        present = np.column_stack([names.isin(table.index) for table in named.values()])
-        rows = {name: table.reindex(names, fill_value=0) for name, table in named.items()}
-        return cls.of(rows, present=None if present.all() else present)
+        named = _named(views)
+        if not named or any(rows_of(view) is None for view in named.values()):
+            msg = (
+                "align expects a dict or list of DataFrames or AnnData, whose index holds the "
+                "sample names."
+            )
+            raise ViewError(msg)
+        sheets = {name: open_sheet(view, name) for name, view in named.items()}
+        rows = [sheet.rows for sheet in sheets.values() if sheet.rows is not None]
+        return cls._of_sheets(place(sheets, merged_index(rows, how)), None)
+
+    @classmethod
+    def _of_sheets(cls, sheets: Mapping[str, Sheet], present: object) -> MultiViewData:
+        """Check the values of views whose rows stand in one order."""
+        views = tuple(as_view(sheet.values, name) for name, sheet in sheets.items())
+        check_same_rows(views, tuple(sheets))
+        data = cls(
+            views=views,
+            view_names=tuple(sheets),
+            sample_names=common_index(sheets),
+            feature_names=tuple(sheet.columns for sheet in sheets.values()),
+            present=_presence(list(sheets.values())),
+        )
+        return _with_presence(data, present)
 
     @property
     def n_samples(self) -> int:
@@ -159,6 +176,13 @@ class MultiViewData:
     def n_features(self) -> tuple[int, ...]:
         """Number of features of each view."""
         return tuple(int(view.shape[1]) for view in self.views)
+
+    @property
+    def view_rows(self) -> tuple[int, ...]:
+        """Number of samples that have each view."""
+        if self.present is None:
+            return (self.n_samples,) * self.n_views
+        return tuple(self.present.sum(axis=0).tolist())
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -192,6 +216,17 @@ class MultiViewData:
             present=None if self.present is None else self.present[rows],
         )
 
+    def in_order(self, view_names: Sequence[str]) -> MultiViewData:
+        """The same views in the order of their names."""
+        order = [self.view_names.index(name) for name in view_names]
+        return replace(
+            self,
+            views=tuple(self.views[v] for v in order),
+            view_names=tuple(view_names),
+            feature_names=tuple(self.feature_names[v] for v in order),
+            present=None if self.present is None else self.present[:, order],
+        )
+
     def __repr__(self) -> str:
         """One line: sizes, names, and what is missing."""
         views = ", ".join(
@@ -213,10 +248,25 @@ def is_list_of_views(X: object) -> bool:
     return len(X) == 0 or all(_n_dims(view) == 2 for view in X)
 
 
+def is_one_table(X: object) -> bool:
+    """Whether X is a table as scikit-learn knows them, and not a container of views."""
+    return not (
+        isinstance(X, MultiViewData) or is_list_of_views(X) or is_annotated(X) or is_multimodal(X)
+    )
+
+
+def sample_names(X: Any) -> pd.Index | None:
+    """Names of the samples of anything that `of` takes, without a look at its values."""
+    if isinstance(X, MultiViewData):
+        return X.sample_names
+    views = _named(X).values() if is_list_of_views(X) else [X]
+    return next((rows for view in views if (rows := rows_of(view)) is not None), None)
+
+
 def _n_dims(view: object) -> int:
     """Number of dimensions of anything that may be a view; ragged lists count as 1-D."""
-    if hasattr(view, "ndim"):
-        return int(view.ndim)
+    if hasattr(view, "shape"):
+        return len(view.shape)
     if isinstance(view, list | tuple) and view and isinstance(view[0], list | tuple | np.ndarray):
         return 2
     return 1
@@ -227,6 +277,14 @@ def _named(X: Any) -> dict[str, Any]:
     if isinstance(X, Mapping):
         return {str(name): view for name, view in X.items()}
     return {f"view_{v}": view for v, view in enumerate(X)}
+
+
+def _presence(sheets: Sequence[Sheet]) -> NDArray[np.bool_] | None:
+    """Which samples are in each sheet; None where all are in all."""
+    if all(sheet.present is None for sheet in sheets):
+        return None
+    shown = [np.True_ if sheet.present is None else sheet.present for sheet in sheets]
+    return np.column_stack(np.broadcast_arrays(*shown))
 
 
 def _with_presence(data: MultiViewData, present: Any) -> MultiViewData:

@@ -252,7 +252,9 @@ def label_case(rng, k, dtype, *, n=1000, weight=1.0):
 @pytest.mark.parametrize(("k", "weight"), [(1, 1.0), (2, 1.0), (9, 2.5), (60, 1.0), (1100, 1.0)])
 def test_bounds_decide_nothing(rng, monkeypatch, k, weight, dtype):
     """Labels, moves and margins are those of sums taken term by term."""
-    b, labels, group, weights, moments = label_case(rng, k, dtype, n=max(1000, 3 * k), weight=weight)
+    b, labels, group, weights, moments = label_case(
+        rng, k, dtype, n=max(1000, 3 * k), weight=weight
+    )
     levels, pull = np.array([2.0]), np.array([0.3, 0.1, 0.02]) / len(b)
 
     def all_results():

@@ -40,7 +40,7 @@ from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans, polar, unit_rows
 from manyview.baselines._scaling import Rows, Scale, check_scale, scaled_views
 from manyview.blocks import FloatArray, IntArray
-from manyview.threads import limit_threads, useful_threads
+from manyview.threads import limit_threads
 from manyview.views import MultiViewData
 
 __all__ = ["AWMVC"]
@@ -155,7 +155,7 @@ class AWMVC(Baseline):
         first = np.arange(dims[-1])
         if self.init == "random":
             first = rng.choice(n, dims[-1], replace=False)
-        with limit_threads(useful_threads(None, float(n) * sum(data.n_features) * sum(dims))):
+        with limit_threads(None, float(n) * sum(data.n_features) * sum(dims)):
             Z = _unit_vectors(first, n, dims)
             states = _states(views, Z, dims, self.n_clusters, self.weight_power)
             state, history = self._settle(states, budget)

@@ -42,7 +42,7 @@ from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import cluster_sums, inverse_weights, polar
 from manyview.baselines._scaling import Rows, Scale, check_scale, scaled_views
 from manyview.blocks import FloatArray
-from manyview.threads import limit_threads, useful_threads
+from manyview.threads import limit_threads
 from manyview.views import MultiViewData
 
 __all__ = ["OPMC"]
@@ -154,7 +154,7 @@ class OPMC(Baseline):
         size = data.n_samples * self.n_clusters
         budget.need(2 * size * data.dtype.itemsize, "the distances to the centers")
         rng = generator(self.random_state)
-        with limit_threads(useful_threads(None, float(size) * sum(data.n_features))):
+        with limit_threads(None, float(size) * sum(data.n_features)):
             energy = [_energy(X) for X in views]
             starts = (self._start(views, energy, rng, budget) for _ in range(self.n_init))
             run = min(starts, key=lambda run: run.history[-1])

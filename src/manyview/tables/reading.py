@@ -13,7 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyview._intake import View, merged_index
+from manyview._intake import View
+from manyview._sheets import merged_index
 from manyview.errors import ViewError
 from manyview.tables._formats import read_path
 from manyview.tables._gaps import Filled, fill, without_empty_rows

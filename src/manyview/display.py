@@ -1,0 +1,96 @@
+"""How an estimator shows itself in a notebook: its parameters and, after `fit`, its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.utils import estimator_html_repr
+
+from manyview.pages import page_environment
+
+__all__ = ["NotebookDisplay", "result_of"]
+
+N_SHOWN = 20  # clusters; of more, the largest
+
+
+class NotebookDisplay:
+    """What an estimator inherits to be shown: scikit-learn's box, and the result below it."""
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        if get_config()["display"] != "diagram":
+            msg = "_repr_html_ is there with sklearn.set_config(display='diagram') only."
+            raise AttributeError(msg)
+        return self._html
+
+    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._html()
+        return bundle
+
+    def _html(self) -> str:
+        box = str(estimator_html_repr(self))
+        if not hasattr(self, "labels_"):
+            return box
+        template = page_environment("manyview").get_template("display.html")
+        return box + template.render(result_of(self))
+
+
+def result_of(model: Any) -> dict[str, Any]:
+    """Gather what a fitted estimator shows of its result.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted clusterer of this package.
+
+    Returns
+    -------
+    dict
+        `n_samples`, `n_clusters`, `views` (name, n_samples, n_features, weight), `clusters` (those
+        shown: cluster, size, share, length of the bar, confidence), `n_hidden` (the others),
+        `stability` and `confidence`; None stands for what the estimator does not tell.
+    """
+    labels = np.asarray(model.labels_)
+    numbers, member_of, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    confidence = getattr(model, "confidence_", None)
+    means = None if confidence is None else np.bincount(member_of, confidence) / sizes  # (k,)
+    shown = np.sort(np.argsort(-sizes, kind="stable")[:N_SHOWN])
+    stability = getattr(model, "stability_", np.nan)
+    return {
+        "n_samples": len(labels),
+        "n_clusters": len(numbers),
+        "views": _views(model),
+        "clusters": [
+            {
+                "cluster": int(numbers[c]),
+                "size": int(sizes[c]),
+                "share": float(sizes[c] / len(labels)),
+                "bar": float(sizes[c] / sizes.max()),
+                "confidence": None if means is None else float(means[c]),
+            }
+            for c in shown
+        ],
+        "n_hidden": len(numbers) - len(shown),
+        "stability": None if np.isnan(stability) else float(stability),
+        "confidence": None if confidence is None else float(np.median(confidence)),
+    }
+
+
+def _views(model: Any) -> list[dict[str, Any]]:
+    """Name, size and weight of each view."""
+    weights = getattr(model, "view_weights_", None)
+    sizes = zip(model.view_names_, model._view_rows, model._view_widths, strict=True)
+    return [
+        {
+            "name": name,
+            "n_samples": n_rows,
+            "n_features": n_columns,
+            "weight": None if weights is None else float(weights[v]),
+        }
+        for v, (name, n_rows, n_columns) in enumerate(sizes)
+    ]
