@@ -89,7 +89,7 @@ def polish(
     # moments are told from the means of the sample: the origin stays where it was
     model = replace(coarse.model, problem=replace(problem, means=sampled.means))
     _label(engine, model, coarse.moments.grown(problem.weight / sampled.weight))
-    run = _Run(engine, schedule, coarse.start, int(rng.integers(2**31)), on_step)
+    run = _Run(engine, replace(schedule, n_init=1), 0, int(rng.integers(2**31)), on_step)
     return replace(run.alternate(model, first_sweeps=1), stability=coarse.stability)
 
 
