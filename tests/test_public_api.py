@@ -191,7 +191,17 @@ LAYERS = {
         "threads",
         "views",
     },
-    "cli": {"demo", "benchmark", "datasets", "paper", "reproduce", "errors"},
+    "runs": {
+        "association",
+        "durable",
+        "errors",
+        "estimator",
+        "progress",
+        "report",
+        "tables",
+    },
+    "file_commands": {"runs"},
+    "cli": {"demo", "file_commands", "benchmark", "datasets", "paper", "reproduce", "errors"},
 }
 
 

@@ -110,8 +110,11 @@ def read_known(
         ordered, remarks = _in_order(table, known[v], nan)
         filled[v] = fill(ordered, nan, known[v].means)
         notes += remarks
-    lacking = [view.name for v, view in enumerate(known) if v not in filled]
-    notes += [f"The views {', '.join(lacking)} are missing: the others decide."] if lacking else []
+    notes += [
+        f"The view {view.name!r} is missing: its part is left to the other views."
+        for v, view in enumerate(known)
+        if v not in filled
+    ]
     names = merged_index([table.samples for table in tables], "outer")
     parts = [filled[v] for v, _ in chosen]
     found = [
@@ -212,8 +215,8 @@ def _in_order(table: Table, view: KnownView, nan: str) -> tuple[Table, list[str]
         notes.append(f"{shown}, filled with their means in the fit: {_some(lacking)}.")
     if len(extra):
         notes.append(
-            f"{table.file} has {len(extra)} features that the fit did not see, which were left "
-            f"out: {_some(extra)}."
+            f"{table.file}: what the fit did not see was left out, {len(extra)} of "
+            f"{len(table.columns)} features: {_some(extra)}."
         )
     return replace(table, values=_columns(table.values, places), columns=features), notes
 
