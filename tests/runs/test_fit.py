@@ -2,14 +2,17 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.io import savemat
 
 from manyview import OMVCDR
 from manyview.datasets import load_benchmark
@@ -252,3 +255,26 @@ def test_missing_view_rows_cost_little_accuracy(data_home):
         complete = clustering_accuracy(bunch.target, model.fit_predict(bunch.data))
         labels = model.fit(bunch.data, present=present).labels_
         assert clustering_accuracy(bunch.target, labels) >= complete - 0.05
+
+
+def test_the_commands_of_the_docs_work(command, tables, truth, tmp_path):
+    page = Path(__file__).parents[2] / "docs" / "fitting.md"
+    shown = re.findall(r"```bash\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    tables["rna"].to_csv(tmp_path / "rna.csv")
+    tables["rna"].iloc[:9].to_csv(tmp_path / "new_rna.csv")
+    tables["protein"].to_parquet(tmp_path / "protein.parquet")
+    tables["meth"].iloc[::-1].T.to_csv(tmp_path / "methylation.csv")
+    pd.DataFrame({"patient": tables["rna"].index, "stage": truth}).to_csv(
+        tmp_path / "clinical.csv", index=False
+    )
+    np.save(tmp_path / "image.npy", tables["rna"])
+    np.save(tmp_path / "text.npy", tables["meth"])
+    np.save(tmp_path / "new_text.npy", tables["meth"].iloc[:9])
+    views = np.empty((1, 2), dtype=object)
+    views[0, 0], views[0, 1] = tables["rna"].to_numpy(), tables["protein"].to_numpy()
+    savemat(tmp_path / "handwritten.mat", {"X": views, "Y": truth})
+    assert len(shown) == 6
+    for line in shown:
+        program, *arguments = line.split()
+        assert program == "manyview"
+        assert command(*arguments)[0] == 0, line
