@@ -127,6 +127,11 @@ def test_what_cannot_be_tested_is_listed_with_the_reason():
     assert [(row["column"], row["kind"]) for row in result.tested] == [("grade", "categorical")]
 
 
+def test_codes_with_gaps_are_told_as_whole_numbers():
+    row = one_column([1, 2, np.nan, 2] * 10, [0, 1, 0, 1] * 10)
+    assert [part["text"] for part in row["by_cluster"]] == ["1 100%", "2 100%"]
+
+
 def test_a_column_does_not_depend_on_its_neighbors(rng):
     labels, values = rng.integers(3, size=30), rng.choice(list("abcdef"), size=30)
     one = associate(pd.DataFrame({"x": values}), labels).tested[0]

@@ -147,6 +147,8 @@ def _categorical(
     known: pd.Series, clusters: NDArray[Any], rng: np.random.Generator
 ) -> dict[str, Any]:
     """χ² or what replaces it, and the commonest categories of each cluster."""
+    if types.is_float_dtype(known.dtype):  # whole numbers all, told without a decimal point
+        known = known.astype(int)
     counts = pd.crosstab(clusters, known.astype(str).to_numpy())  # (clusters, categories)
     observed = counts.to_numpy()
     expected = stats.contingency.expected_freq(observed)
