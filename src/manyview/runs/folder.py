@@ -35,8 +35,7 @@ def run_folder(out: Path) -> Iterator[Path]:
     _check(out)
     absent = [folder for folder in (out, *out.parents) if not folder.exists()]
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".", dir=out) as temporary:
+        with _temporary_folder(out) as temporary:
             yield Path(temporary)
             for name in FILES:
                 (Path(temporary) / name).replace(out / name)
@@ -45,6 +44,16 @@ def run_folder(out: Path) -> Iterator[Path]:
             with suppress(OSError):  # not made, or not empty
                 folder.rmdir()
         raise
+
+
+def _temporary_folder(out: Path) -> TemporaryDirectory[str]:
+    """A folder inside another, which is made; so a run that cannot write ends before it starts."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        return TemporaryDirectory(prefix=".", dir=out)
+    except OSError as error:
+        msg = f"The folder {out} cannot be written to ({error.strerror}). Name another --out."
+        raise OSError(msg) from error
 
 
 def _check(out: Path) -> None:
