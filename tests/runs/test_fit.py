@@ -278,3 +278,10 @@ def test_the_commands_of_the_docs_work(command, tables, truth, tmp_path):
         program, *arguments = line.split()
         assert program == "manyview"
         assert command(*arguments)[0] == 0, line
+
+
+def test_no_command_shows_the_help(command):
+    code, out, err = command()
+    assert (code, err) == (2, "")
+    assert "Usage: manyview" in out
+    assert "Cluster the samples of your files" in " ".join(out.split())
