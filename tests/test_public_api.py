@@ -48,7 +48,8 @@ def test_every_public_function_and_class_of_a_module_is_in_its_all(name):
             "load_digits_views load_file load_benchmark make_multiview_blobs",
         ),
         ("manyview.omics", "cluster_anndata cluster_mudata"),
-        ("manyview.tables", "read_views Intake"),
+        ("manyview.tables", "read_views read_known read_meta Intake"),
+        ("manyview.association", "associate Associations"),
     ],
 )
 def test_the_names_of_the_design_are_there(names):
@@ -76,6 +77,9 @@ DOCUMENTED = [
     "manyview.omics.cluster_anndata",
     "manyview.omics.cluster_mudata",
     "manyview.tables.read_views",
+    "manyview.tables.read_known",
+    "manyview.tables.read_meta",
+    "manyview.association.associate",
     "manyview.datasets.load_benchmark",
     "manyview.datasets.load_digits_views",
     "manyview.datasets.make_multiview_blobs",
@@ -154,6 +158,8 @@ LAYERS = {
     "datasets": {"views", "errors", "durable", "paper"},
     "plots": {"benchmark", "metrics", "errors"},
     "tables": {"_intake", "_sheets", "views", "datasets", "errors"},
+    "association": {"errors"},
+    "progress": {"solver"},
     "benchmark": {
         "readings",
         "estimator",
@@ -174,9 +180,9 @@ LAYERS = {
         "metrics",
         "durable",
         "datasets",
+        "progress",
         "report",
         "views",
-        "solver",
         "errors",
     },
     "paper": {"errors"},
@@ -195,7 +201,17 @@ LAYERS = {
         "threads",
         "views",
     },
-    "cli": {"demo", "benchmark", "datasets", "paper", "reproduce", "errors"},
+    "runs": {
+        "association",
+        "durable",
+        "errors",
+        "estimator",
+        "progress",
+        "report",
+        "tables",
+    },
+    "file_commands": {"runs"},
+    "cli": {"demo", "file_commands", "benchmark", "datasets", "paper", "reproduce", "errors"},
 }
 
 

@@ -204,6 +204,13 @@ def record(manifest, *names):
     return tree
 
 
+def name_features(manifest, names):
+    """Give all views the same feature names."""
+    attributes = manifest["attributes"]
+    n_views = len(attributes["view_names_"]["tuple"])
+    attributes["_view_features"] = {"tuple": [{"names": names}] * n_views}
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -223,6 +230,8 @@ def record(manifest, *names):
         (lambda m: m["attributes"].update(stability_={}), "not one key"),
         (lambda m: m["attributes"].update(_fitted=None), "_fitted has another type"),
         (lambda m: m["attributes"].update(view_names_={"tuple": ["a"]}), "shapes do not agree"),
+        (lambda m: m["attributes"].update(_view_features={"tuple": []}), "shapes do not agree"),
+        (lambda m: name_features(m, ["a"]), "shapes do not agree"),
         (lambda m: without(record(m, "model"), "alpha"), "Model lacks or should not have"),
         (lambda m: record(m, "model").update(beta=1), "Model lacks or should not have ['beta']"),
         (lambda m: record(m, "model", "problem").update(lam="1"), "Problem.lam has another type"),

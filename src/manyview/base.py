@@ -95,6 +95,10 @@ class MultiViewClusterer(NotebookDisplay, ClusterMixin, BaseEstimator):  # type:
         self.view_names_ = data.view_names
         self._view_widths = data.n_features
         self._view_rows = data.view_rows
+        self._view_features = tuple(
+            None if names is None else np.array([str(name) for name in names], dtype=object)
+            for names in data.feature_names
+        )
 
     def _validate_new(self, X: Any, *, present: object = None) -> MultiViewData:
         """Views for `predict` and its kin: the same views as in `fit`."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from manyview import __version__
+from manyview.file_commands import FIT_EXAMPLES, PREDICT_EXAMPLES, fit, predict
 
 __all__ = [
     "app",
@@ -26,6 +27,9 @@ __all__ = [
 
 # What the library raises when the request, not the program, is at fault.
 USER_ERRORS = (ValueError, OSError, ImportError, MemoryError)
+# typer carries click inside in some versions, and needs it beside in others
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="manyview",
@@ -42,12 +46,31 @@ def main() -> None:
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     is_debugging = len(arguments) < len(sys.argv) - 1
     try:
-        app(arguments, prog_name="manyview")
+        code = app(arguments, prog_name="manyview", standalone_mode=False)
+    except UsageError as error:
+        sys.exit(_refuse(error))
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
     except USER_ERRORS as error:
         if is_debugging:
             raise
         typer.echo(f"manyview: {_sentence(error)}", err=True)
-        sys.exit(2)
+        code = 2
+    if code == INTERRUPTED:
+        typer.echo("manyview: stopped by Ctrl-C; no file is half-written.", err=True)
+    sys.exit(code)
+
+
+def _refuse(error: Any) -> int:
+    """Tell a mistake in the command line in one sentence; no command at all shows the help."""
+    context = error.ctx
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(context.get_help())
+        return 2
+    command = "manyview" if context is None else context.command_path
+    message = " ".join(error.format_message().split()).rstrip(".")
+    typer.echo(f"manyview: {message}. See {command} --help.", err=True)
+    return 2
 
 
 def _sentence(error: Exception) -> str:
@@ -72,6 +95,10 @@ def options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of errors.")] = False,
 ) -> None:
     """Cluster samples that several views describe."""
+
+
+app.command(epilog=FIT_EXAMPLES)(fit)
+app.command(epilog=PREDICT_EXAMPLES)(predict)
 
 
 @app.command()

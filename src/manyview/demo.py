@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,15 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, TextColumn
-from rich.progress import Progress as ProgressDisplay
 from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
 
 from manyview.datasets import load_digits_views
 from manyview.durable import write_text
 from manyview.estimator import OMVCDR
+from manyview.progress import fit_bar
 from manyview.report import Outcome, render, summarize
 from manyview.report.terminal import show
-from manyview.solver.state import OnStep, Progress
 from manyview.threads import limit_threads
 from manyview.views import MultiViewData
 
@@ -95,31 +92,11 @@ def _compile(data: MultiViewData, console: Console) -> float:
 
 
 def _cluster(model: OMVCDR, data: MultiViewData, console: Console) -> Outcome:
-    with _progress_bar(console) as on_step:
+    with fit_bar(console) as on_step:
         start = time.perf_counter()
         model.fit(data, callback=on_step)
         seconds = time.perf_counter() - start
     return Outcome("OMVCDR, all views", model.labels_, seconds)
-
-
-@contextmanager
-def _progress_bar(console: Console) -> Iterator[OnStep]:
-    """A bar over the starts, and how the present one is doing."""
-    columns = (TextColumn("OMVCDR"), BarColumn(bar_width=16), TextColumn("{task.description}"))
-    with ProgressDisplay(*columns, console=console, transient=True) as display:
-        task = display.add_task("")
-
-        def on_step(progress: Progress) -> None:
-            display.update(
-                task,
-                total=progress.n_starts,
-                completed=progress.start + progress.n_iter / progress.max_iter,
-                description=f"start {progress.start + 1}/{progress.n_starts}  "
-                f"iteration {progress.n_iter}  objective {progress.objective:.1f}  "
-                f"{progress.n_moved} moved",
-            )
-
-        yield on_step
 
 
 def _kmeans(data: MultiViewData, seed: int, console: Console) -> Iterator[Outcome]:

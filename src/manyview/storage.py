@@ -54,6 +54,7 @@ ATTRIBUTES: dict[str, Any] = {
     "_fitted": Fitted,
     "_view_widths": tuple[int, ...],
     "_view_rows": tuple[int, ...],
+    "_view_features": tuple[NDArray[np.object_] | None, ...],
     "_n_features_out": int,
 }
 OPTIONAL: dict[str, Any] = {
@@ -144,7 +145,15 @@ def _check_attributes(attributes: dict[str, Any]) -> None:
         _require(_has_type(value, known[name]), f"{name} has another type")
     widths = attributes["_view_widths"]
     is_sound = has_sound_shapes(attributes["_fitted"], widths)
-    _require(is_sound and len(attributes["view_names_"]) == len(widths), "its shapes do not agree")
+    features = attributes["_view_features"]
+    _require(
+        is_sound
+        and len(attributes["view_names_"]) == len(features) == len(widths)
+        and all(
+            names is None or len(names) == d for names, d in zip(features, widths, strict=True)
+        ),
+        "its shapes do not agree",
+    )
 
 
 def _encode_map(values: dict[str, Any], arrays: list[NDArray[Any]]) -> dict[str, Any]:

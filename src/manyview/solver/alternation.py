@@ -98,8 +98,8 @@ def polish(
     # moments are told from the means of the sample: the origin stays where it was
     model = replace(coarse.model, problem=replace(problem, means=sampled.means))
     _label(engine, model, coarse.moments.grown(problem.weight / sampled.weight))
-    goes_on = replace(schedule, first_sweeps=1)
-    run = _Run(engine, goes_on, coarse.start, int(rng.integers(2**31)), on_step)
+    goes_on = replace(schedule, n_init=1, first_sweeps=1)
+    run = _Run(engine, goes_on, 0, int(rng.integers(2**31)), on_step)
     solution = run.alternate(model)
     assert solution is not None
     return replace(solution, stability=coarse.stability)

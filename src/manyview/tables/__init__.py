@@ -1,5 +1,7 @@
 """From files to views: tables of any common format, read, turned, matched by name and checked."""
 
+from manyview.tables.known import KnownView, read_known
+from manyview.tables.meta import Meta, read_meta
 from manyview.tables.reading import Intake, read_views
 
-__all__ = ["Intake", "read_views"]
+__all__ = ["Intake", "KnownView", "Meta", "read_known", "read_meta", "read_views"]

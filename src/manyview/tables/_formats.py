@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -17,21 +17,20 @@ from manyview.tables._annotated import tables_of
 from manyview.tables._table import Table, from_array, from_frame
 from manyview.tables._text import read_text, with_index
 
-Reader = Callable[[Path, str | None], Iterable[Table]]
+T = TypeVar("T")
+Reader: TypeAlias = Callable[[Path, str | None], Iterable[T]]
 
 
 def read_path(path: Path, id: str | None) -> tuple[list[Table], list[str]]:
     """Tables of a file, or of all files of a folder, and sentences on what was left out."""
-    if not path.exists():
-        msg = f"There is no file {path}; check its name and folder."
-        raise ViewError(msg)
+    _check_exists(path)
     if not path.is_dir() or _is_zarr(path):
         return _read_file(path, id), []
     inside = sorted(item for item in path.iterdir() if not item.name.startswith("."))
     known = [item for item in inside if _ending(item) in READERS]
     others = [item.name for item in inside if item not in known]
     if not known:
-        msg = f"The folder {path} holds no table; expected files that end in {_endings()}."
+        msg = f"The folder {path} holds no table; expected files that end in {_endings(READERS)}."
         raise ViewError(msg)
     notes = (
         [f"{path}: these are no tables and were left out: {', '.join(others)}."] if others else []
@@ -39,16 +38,27 @@ def read_path(path: Path, id: str | None) -> tuple[list[Table], list[str]]:
     return [table for item in known for table in _read_file(item, id)], notes
 
 
+def _check_exists(path: Path) -> None:
+    if not path.exists():
+        msg = f"There is no file {path}; check its name and folder."
+        raise ViewError(msg)
+
+
 def _read_file(path: Path, id: str | None) -> list[Table]:
+    return _read(path, id, READERS)
+
+
+def _read(path: Path, id: str | None, readers: Mapping[str, Reader[T]]) -> list[T]:
+    """All that the reader for the ending gives; what goes wrong is told in one sentence."""
     ending = _ending(path)
-    if ending not in READERS:
-        msg = f"{path} ends in '{path.suffix}'; expected {_endings()}."
+    if ending not in readers:
+        msg = f"{path} ends in '{path.suffix}'; expected {_endings(readers)}."
         raise ViewError(msg)
     if path.is_file() and path.stat().st_size == 0:
         msg = f"{path} is empty (0 bytes); save it again."
         raise ViewError(msg)
     with readable(path, ending):
-        return list(READERS[ending](path, id))
+        return list(readers[ending](path, id))
 
 
 def _ending(path: Path) -> str:
@@ -58,8 +68,8 @@ def _ending(path: Path) -> str:
     return ".zarr.zip" if path.name.lower().endswith(".zarr.zip") else path.suffix.lower()
 
 
-def _endings() -> str:
-    *others, last = READERS
+def _endings(readers: Mapping[str, object]) -> str:
+    *others, last = readers
     return f"{', '.join(others)} or {last}"
 
 
@@ -76,21 +86,43 @@ def _needed(module: str, path: Path) -> Any:
         raise EngineUnavailableError(msg) from None
 
 
-def _read_text(path: Path, id: str | None) -> Iterator[Table]:
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """A table with a header, as a file holds it: text and numbers."""
+
+    view: str
+    file: str
+    frame: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+def read_sheets(path: Path, id: str | None) -> list[Sheet]:
+    """Tables of a file with their columns of text; only of formats that keep such."""
+    _check_exists(path)
+    return _read(path, id, SHEETS)
+
+
+def _tables_of_sheets(path: Path, id: str | None) -> Iterator[Table]:
+    ending = _ending(path)
+    for sheet in SHEETS[ending](path, id):
+        table = from_frame(sheet.frame, sheet.view, sheet.file, ending[1:], id)
+        yield replace(table, notes=(*sheet.notes, *table.notes))
+
+
+def _text_sheets(path: Path, id: str | None) -> Iterator[Sheet]:
     frame, notes = read_text(path, id)
-    table = from_frame(frame, path.stem, str(path), path.suffix[1:].lower(), id)
-    yield replace(table, notes=(*notes, *table.notes))
+    yield Sheet(path.stem, str(path), frame, tuple(notes))
 
 
-def _read_parquet(path: Path, id: str | None) -> Iterator[Table]:
-    yield from_frame(pd.read_parquet(path), path.stem, str(path), "parquet", id)
+def _parquet_sheets(path: Path, id: str | None) -> Iterator[Sheet]:
+    yield Sheet(path.stem, str(path), pd.read_parquet(path))
 
 
-def _read_feather(path: Path, id: str | None) -> Iterator[Table]:
-    yield from_frame(pd.read_feather(path), path.stem, str(path), "feather", id)
+def _feather_sheets(path: Path, id: str | None) -> Iterator[Sheet]:
+    yield Sheet(path.stem, str(path), pd.read_feather(path))
 
 
-def _read_excel(path: Path, id: str | None) -> Iterator[Table]:
+def _excel_sheets(path: Path, id: str | None) -> Iterator[Sheet]:
     """Each sheet with values; the header is taken by hand, as pandas renames what it has twice."""
     _needed("openpyxl", path)
     sheets = pd.read_excel(path, sheet_name=None, header=None, engine="openpyxl")
@@ -104,7 +136,7 @@ def _read_excel(path: Path, id: str | None) -> Iterator[Table]:
         frame.columns = pd.Index(header, dtype=object)
         is_one = len(filled) == 1
         file = str(path) if is_one else f"{path}:{name}"
-        yield from_frame(with_index(frame), path.stem if is_one else name, file, "xlsx", id)
+        yield Sheet(path.stem if is_one else name, file, with_index(frame))
 
 
 def _read_npy(path: Path, id: str | None) -> Iterator[Table]:
@@ -156,13 +188,16 @@ def _zarr_tables(item: Any, path: Path) -> Iterator[Table]:
         yield from_array(array[:], key, f"{path}:{key}", "zarr")
 
 
-READERS: dict[str, Reader] = {
-    ".csv": _read_text,
-    ".tsv": _read_text,
-    ".txt": _read_text,
-    ".parquet": _read_parquet,
-    ".feather": _read_feather,
-    ".xlsx": _read_excel,
+SHEETS: dict[str, Reader[Sheet]] = {
+    ".csv": _text_sheets,
+    ".tsv": _text_sheets,
+    ".txt": _text_sheets,
+    ".parquet": _parquet_sheets,
+    ".feather": _feather_sheets,
+    ".xlsx": _excel_sheets,
+}
+READERS: dict[str, Reader[Table]] = {
+    **dict.fromkeys(SHEETS, _tables_of_sheets),
     ".npy": _read_npy,
     ".npz": _read_arrays,
     ".mat": _read_arrays,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from scipy import sparse
 from manyview._intake import View
 from manyview.errors import ViewError
 from manyview.tables._table import Table
+
+FloatArray: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,11 @@ def without_empty_rows(table: Table) -> Table:
     return table if is_kept.all() else table.of_samples(np.flatnonzero(is_kept))
 
 
-def fill(table: Table, nan: str) -> Filled:
-    """Refuse, fill or leave out scattered NaN; refuse infinite values."""
+def fill(table: Table, nan: str, means: FloatArray | None = None) -> Filled:
+    """Refuse, fill or leave out scattered NaN; refuse infinite values.
+
+    Where `means` of a fit are given, they fill, and no feature may be left out.
+    """
     _refuse_infinite(table)
     counts = _nan_counts(table, axis=0)
     n_nan, n_broken = int(counts.sum()), int((counts > 0).sum())
@@ -42,12 +47,16 @@ def fill(table: Table, nan: str) -> Filled:
         return Filled(table, 0, "")
     if nan == "fail":
         name = _feature(table, int(np.flatnonzero(counts)[0]))
+        otherwise = ", or leave these features out with --nan drop-features"
         msg = (
             f"{table.file} lacks {n_nan} of {np.prod(table.values.shape)} values, in {n_broken} of "
-            f"{counts.size} features, the first of them {name}. Fill them with --nan feature-mean, "
-            "or leave these features out with --nan drop-features."
+            f"{counts.size} features, the first of them {name}. Fill them with --nan feature-mean"
+            f"{otherwise if means is None else ''}."
         )
         raise ViewError(msg)
+    if means is not None:
+        action = f"{n_nan} filled with the feature's mean in the fit"
+        return Filled(replace(table, values=_with_means(table.values, means)), n_nan, action)
     is_kept = counts == 0 if nan == "drop-features" else counts < table.values.shape[0]
     if not is_kept.any():
         msg = (
@@ -59,7 +68,7 @@ def fill(table: Table, nan: str) -> Filled:
     left_out = int((~is_kept).sum())
     action = f"{left_out} features left out" if left_out else ""
     if nan == "feature-mean":
-        kept = replace(kept, values=_with_means(kept.values))
+        kept = replace(kept, values=_with_means(kept.values, _means(kept.values)))
         n_filled = n_nan - left_out * table.values.shape[0]
         action = ", ".join(filter(None, [f"{n_filled} filled with the feature's mean", action]))
     return Filled(kept, n_nan, action)
@@ -112,15 +121,21 @@ def _of_features(table: Table, is_kept: NDArray[np.bool_]) -> Table:
     return replace(table, values=table.values[:, np.flatnonzero(is_kept)], columns=columns)
 
 
-def _with_means(values: Any) -> Any:
-    """Put the mean of a feature where it is NaN."""
+def _means(values: Any) -> FloatArray:
+    """Mean of each feature over what it has: (d,)."""
     if isinstance(values, sparse.csr_array):
         columns, is_nan = values.indices, np.isnan(values.data)
         zeroed = np.where(is_nan, 0, values.data)
         sums = np.bincount(columns, zeroed, minlength=values.shape[1])
         lacking = np.bincount(columns[is_nan], minlength=values.shape[1])
-        centers = sums / (values.shape[0] - lacking)  # (d,)
-        data = np.where(is_nan, centers[columns], values.data).astype(values.dtype)
-        return sparse.csr_array((data, columns, values.indptr), shape=values.shape)
-    means = np.nanmean(values, axis=0, dtype=np.float64).astype(values.dtype)
+        return np.asarray(sums / (values.shape[0] - lacking))
+    return np.asarray(np.nanmean(values, axis=0, dtype=np.float64))
+
+
+def _with_means(values: Any, means: FloatArray) -> Any:
+    """Put the mean of a feature where it is NaN."""
+    means = means.astype(values.dtype)
+    if isinstance(values, sparse.csr_array):
+        data = np.where(np.isnan(values.data), means[values.indices], values.data)
+        return sparse.csr_array((data, values.indices, values.indptr), shape=values.shape)
     return np.where(np.isnan(values), means, values)

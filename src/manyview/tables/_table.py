@@ -86,7 +86,7 @@ def from_frame(frame: pd.DataFrame, view: str, file: str, format: str, id: str |
     has_id = chosen is not None or (id is not None and frame.index.name == id)
     rows: pd.Index | None = None
     if has_id:
-        rows = _names(frame.index if chosen is None else _column(frame, chosen), file)
+        rows = as_names(frame.index if chosen is None else _column(frame, chosen), file)
     else:
         rows, chosen = _default_names(frame, is_number, file)
     is_name = np.arange(len(header)) == (-1 if chosen is None else chosen)
@@ -154,17 +154,17 @@ def _default_names(
 ) -> tuple[pd.Index | None, int | None]:
     """Names of the rows, and the position of the column that holds them, where one does."""
     is_default = frame.index.equals(pd.RangeIndex(len(frame)))
-    index = None if is_default else _names(frame.index, file)
+    index = None if is_default else as_names(frame.index, file)
     if index is not None and not is_numbering(index):
         return index, None
     texts = [int(j) for j in np.flatnonzero(~is_number) if _is_text(_column(frame, j))]
     full = [j for j in texts if _column(frame, j).notna().all()]
     for j in full:
         if _column(frame, j).is_unique:
-            return _names(_column(frame, j), file), j
+            return as_names(_column(frame, j), file), j
     # names that someone meant to be unique; what is twice is refused later, by its name
     if index is None and 0 in full and _column(frame, 0).nunique() > len(frame) / 2:
-        return _names(_column(frame, 0), file), 0
+        return as_names(_column(frame, 0), file), 0
     return index, None
 
 
@@ -174,7 +174,7 @@ def _is_text(column: Any) -> bool:
     return is_label or types.is_string_dtype(dtype) or types.is_object_dtype(dtype)
 
 
-def _names(values: Any, file: str) -> pd.Index:
+def as_names(values: Any, file: str) -> pd.Index:
     """Names as text; whole numbers without a decimal point."""
     names = pd.Series(np.asarray(values, dtype=object))
     if names.isna().any():

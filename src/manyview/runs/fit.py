@@ -1,0 +1,207 @@
+"""From files to a folder with labels, model, result and report."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from rich.console import Console
+
+from manyview.association import associate
+from manyview.durable import write_text
+from manyview.errors import NotEnoughSamplesError, ViewError
+from manyview.estimator import OMVCDR
+from manyview.progress import fit_bar
+from manyview.report import describe_fit, render_fit
+from manyview.runs.folder import FILES, MODEL, run_folder, write_table
+from manyview.runs.terminal import show_found, show_notes, show_result
+from manyview.tables import Intake, read_meta, read_views
+
+__all__ = ["FitRequest", "fit_run"]
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What the user asked for.
+
+    Attributes
+    ----------
+    paths : sequence of paths
+        Files and folders with the views.
+    clusters : str
+        Number of clusters, or "auto".
+    id, samples, missing, nan, views
+        As `read_views` takes them.
+    meta : path, optional
+        A table that is set against the clusters.
+    seed, lam, starts, max_iter, jobs
+        `random_state`, `lam`, `n_init`, `max_iter` and `n_jobs` of OMVCDR.
+    scale : str
+        That of OMVCDR; "none" for None, and several with commas between them.
+    command : str, optional
+        The command line, for the report.
+    """
+
+    paths: Sequence[Path]
+    clusters: str
+    id: str | None = None
+    samples: Literal["auto", "rows", "columns"] = "auto"
+    missing: Literal["keep", "drop"] = "keep"
+    nan: Literal["fail", "feature-mean", "drop-features"] = "fail"
+    views: Sequence[str] | None = None
+    meta: Path | None = None
+    seed: int = 0
+    scale: str = "auto"
+    lam: float = 0.5
+    starts: int = 5
+    max_iter: int = 100
+    jobs: int | None = None
+    command: str | None = None
+
+    def estimator(self) -> OMVCDR:
+        """Make the estimator, after a check of its parameters.
+
+        Returns
+        -------
+        OMVCDR
+        """
+        scales = self.scale.split(",")
+        model = OMVCDR(
+            n_clusters=_n_clusters(self.clusters),
+            lam=self.lam,
+            scale=None if self.scale == "none" else scales if len(scales) > 1 else self.scale,
+            n_init=self.starts,
+            max_iter=self.max_iter,
+            n_jobs=self.jobs,
+            random_state=self.seed,
+        )
+        model._check_parameters()  # before files are read, which may take long
+        return model
+
+
+def fit_run(request: FitRequest, out: Path, console: Console) -> dict[str, Any]:
+    """Read views, cluster their samples, and write labels, model, result and report.
+
+    Parameters
+    ----------
+    request : FitRequest
+        Files and settings.
+    out : path
+        Folder for the five files; made where it does not exist.
+    console : rich.console.Console
+        Where tables and progress are shown.
+
+    Returns
+    -------
+    dict
+        A short summary of plain values.
+    """
+    model = request.estimator()
+    with run_folder(out) as folder:
+        with console.status("reading"):
+            intake = read_views(
+                request.paths,
+                id=request.id,
+                samples=request.samples,
+                missing=request.missing,
+                nan=request.nan,
+                view_names=request.views,
+            )
+        show_found(intake.found, console)
+        show_notes(intake.notes, console)
+        names = intake.data.sample_names
+        assert names is not None  # tables have names, be it numbers
+        meta = None if request.meta is None else read_meta(request.meta, names, id=request.id)
+        seconds, warned = _fit(model, intake, console)
+        notes = [*intake.notes, *warned]
+        tested = None
+        if meta is not None:
+            associations = associate(meta.table, model.labels_, seed=request.seed)
+            tested = associations.tested
+            notes += [*meta.notes, *map(_aside, associations.set_aside)]
+        result = describe_fit(
+            model,
+            intake.data,
+            command=request.command,
+            sources=_sources(intake),
+            meta=tested,
+            seconds=seconds,
+        )
+        result["notes"] = notes
+        _write(folder, model, names, result)
+    show_notes(notes[len(intake.notes) :], console)
+    show_result(result, out, console)
+    return _summary(model, result, out)
+
+
+def _n_clusters(text: str) -> Any:
+    """The number that --clusters names; what "auto" means is the estimator's affair."""
+    if text == "auto":
+        return text
+    if not text.isdecimal() or int(text) == 0:
+        msg = f"--clusters is {text!r}; expected a number of at least 1, or auto."
+        raise ViewError(msg)
+    return int(text)
+
+
+def _fit(model: OMVCDR, intake: Intake, console: Console) -> tuple[float, list[str]]:
+    """Fit, and return the seconds and what the library warned of."""
+    n_samples, k = intake.data.n_samples, model.n_clusters
+    if isinstance(k, int) and k > n_samples:
+        msg = f"--clusters is {k}, and there are {n_samples} samples; ask for fewer clusters."
+        raise NotEnoughSamplesError(msg)
+    with warnings.catch_warnings(record=True) as caught, fit_bar(console) as on_step:
+        warnings.simplefilter("always")
+        start = time.perf_counter()
+        model.fit(intake.data, callback=on_step)
+        seconds = time.perf_counter() - start
+    return seconds, [str(warning.message) for warning in caught]
+
+
+def _aside(column: dict[str, str]) -> str:
+    return f"Column {column['column']!r} was not set against the clusters: {column['reason']}."
+
+
+def _sources(intake: Intake) -> list[dict[str, Any]]:
+    """What was found, a dict of plain values a view."""
+    rows: list[dict[str, Any]] = json.loads(intake.found.to_json(orient="records"))
+    return rows
+
+
+def _write(folder: Path, model: OMVCDR, names: pd.Index, result: dict[str, Any]) -> None:
+    labels = pd.DataFrame(
+        {"sample": names, "cluster": model.labels_, "confidence": model.confidence_}
+    )
+    write_table(folder / "labels.csv", labels)
+    write_table(folder / "labels.parquet", labels)
+    model.save(folder / MODEL)
+    write_text(folder / "report.html", render_fit(result))
+    write_text(folder / "result.json", json.dumps(result, indent=1, allow_nan=False) + "\n")
+
+
+def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]:
+    """What `--json` prints."""
+    sizes = np.bincount(model.labels_, minlength=result["data"]["n_clusters"])
+    return {
+        "out": str(out),
+        "files": list(FILES),
+        "n_samples": result["data"]["n_samples"],
+        "n_clusters": result["data"]["n_clusters"],
+        "sizes": sizes.tolist(),
+        "median_confidence": float(np.median(model.confidence_)),
+        "stability": result["confidence"]["stability"],
+        "view_weights": {row["name"]: row["weight"] for row in result["weights"]["views"]},
+        "objective": float(model.objective_),
+        "converged": bool(model.converged_),
+        "seconds": result["run"]["seconds"],
+        "sources": result["sources"],
+        "meta": result["meta"],
+        "notes": result["notes"],
+    }
