@@ -4,13 +4,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types bench scoreboard clean
+.PHONY: demo test omics lint types bench scoreboard clean
 
 demo: $(VENV)/installed
 	$(BIN)/manyview demo
 
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest
+
+# in a place of its own: anndata wants an older pandas than the rest is tested with
+omics: $(VENV)-omics/installed
+	$(VENV)-omics/bin/python -m pytest tests/test_omics.py tests/test_ecosystem_page.py
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -28,7 +32,7 @@ scoreboard: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/bench_quality.py
 
 clean:
-	rm -rf $(VENV) manyview-demo
+	rm -rf $(VENV) $(VENV)-omics manyview-demo
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'manyview needs Python 3.11 or newer; this is ' + sys.version.split()[0] + '. Run: make PYTHON=python3.12 demo')"
@@ -41,3 +45,8 @@ $(VENV)/installed: $(BIN)/python pyproject.toml
 $(VENV)/installed-dev: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@ $(VENV)/installed
+
+$(VENV)-omics/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-omics
+	$(VENV)-omics/bin/python -m pip install --quiet --editable '.[omics,plots,files]' pytest hypothesis polars
+	touch $@

@@ -82,7 +82,7 @@ def test_one_AnnData_is_one_view(cells):
     rna, _, truth = cells
     model = OMVCDR(3, **QUICK).fit(rna)
     assert model.n_features_in_ == rna.n_vars
-    assert clustering_accuracy(truth[rna.obs_names], model.predict(rna)) == 1
+    assert clustering_accuracy(truth[rna.obs_names], model.predict(rna)) > 0.95
 
 
 def test_splitters_cut_the_samples_of_a_MuData(cells):
