@@ -24,6 +24,7 @@ from manyview.blocks import FloatArray
 from manyview.engines import Engine, choose_engine
 from manyview.errors import ConvergenceWarning, ViewError
 from manyview.readings import SCALINGS, is_scale
+from manyview.reported import Reported
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import describe
 from manyview.solver.fitting import fit, memory_check
@@ -37,7 +38,9 @@ from manyview.views import MultiViewData, is_list_of_views
 __all__ = ["OMVCDR"]
 
 
-class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):  # type: ignore[misc]
+class OMVCDR(
+    Reported, SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer
+):  # type: ignore[misc]
     """One-step multi-view clustering with diverse representation.
 
     Maps all views into several latent spaces of different dimension, weights the spaces by itself,
@@ -100,7 +103,8 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         Mean adjusted Rand index between `labels_` and the labels of the other starts; NaN where
         n_init=1.
     view_weights_ : ndarray of shape (n_views,)
-        Share of each view in what sets the clusters apart; sums to 1.
+        Share of each view in what sets the clusters apart; sums to 1. In the same way,
+        `cluster_view_weights_` of shape (n_clusters, n_views) tells what sets each one apart.
     bases_ : list (spaces) of lists (readings) of arrays of shape (d_v, d_p)
         Orthonormal bases. `readings_` names the view and scaling of each.
     cluster_centers_ : list of arrays of shape (n_clusters, d_v)
@@ -228,9 +232,10 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
             if engine.n_samples < data.n_samples:
                 fitted = fitted.label(engine, data)
             self.labels_ = engine.gather("labels")
-            self.confidence_ = fitted.confidence(engine)
+            self.confidence_ = fitted.margins(engine)[:, 0].copy()
         self._store(solution)
         self.view_weights_ = description.view_weights
+        self.cluster_view_weights_ = description.cluster_view_weights
         self.cluster_centers_ = description.cluster_centers
         self.readings_ = [
             (data.view_names[r.view], r.scaling) for r in solution.model.problem.readings
