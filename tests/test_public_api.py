@@ -48,6 +48,12 @@ def test_every_public_function_and_class_of_a_module_is_in_its_all(name):
             "load_digits_views load_file load_benchmark make_multiview_blobs",
         ),
         ("manyview.tables", "read_views Intake"),
+        ("manyview.report", "describe_fit render_fit"),
+        (
+            "manyview.plots",
+            "objective_curve cluster_sizes view_weights cluster_view_weights cluster_confidence "
+            "feature_heatmap sample_map",
+        ),
     ],
 )
 def test_the_names_of_the_design_are_there(names):
@@ -65,6 +71,11 @@ DOCUMENTED = [
     "manyview.OMVCDR.anchor_graph",
     "manyview.OMVCDR.save",
     "manyview.OMVCDR.load",
+    "manyview.OMVCDR.explain",
+    "manyview.OMVCDR.next_clusters",
+    "manyview.OMVCDR.report",
+    "manyview.report.describe_fit",
+    "manyview.report.render_fit",
     "manyview.MultiViewData.of",
     "manyview.MultiViewData.align",
     "manyview.baselines.PublishedOMVCDR",
@@ -108,6 +119,7 @@ LAYERS = {
     "durable": set(),
     "pages": set(),
     "threads": set(),
+    "memory": set(),
     "contingency": {"errors"},
     "metrics": {"contingency", "errors"},
     "_intake": {"errors"},
@@ -129,9 +141,12 @@ LAYERS = {
     "base": {"views", "errors"},
     "archive": {"durable", "errors"},
     "storage": {"archive", "blocks", "readings", "solver", "errors"},
+    "explanation": {"_intake", "blocks", "views", "errors"},
+    "reported": {"explanation", "report"},
     "estimator": {
         "base",
         "blocks",
+        "reported",
         "views",
         "readings",
         "engines",
@@ -142,7 +157,7 @@ LAYERS = {
     },
     "baselines": {"base", "blocks", "readings", "kernels", "views", "errors", "threads"},
     "datasets": {"views", "errors", "durable", "paper"},
-    "plots": {"benchmark", "metrics", "errors"},
+    "plots": {"benchmark", "explanation", "metrics", "errors"},
     "tables": {"_intake", "views", "datasets", "errors"},
     "benchmark": {
         "readings",
@@ -156,8 +171,9 @@ LAYERS = {
         "errors",
         "pages",
         "plots",
+        "memory",
     },
-    "report": {"blocks", "estimator", "metrics", "durable", "views", "errors", "datasets", "pages"},
+    "report": {"blocks", "explanation", "metrics", "durable", "memory", "views", "pages"},
     "demo": {
         "estimator",
         "threads",
@@ -185,7 +201,7 @@ LAYERS = {
         "threads",
         "views",
     },
-    "cli": {"demo", "benchmark", "datasets", "paper", "reproduce", "errors"},
+    "cli": {"demo", "benchmark", "datasets", "paper", "report", "reproduce", "errors"},
 }
 
 

@@ -19,7 +19,7 @@ __all__ = ["DOUBTFUL", "Explanation", "FittedModel", "explain_fit"]
 
 DOUBTFUL = 0.5  # a confidence below: the next cluster would cost less than twice as much
 N_TOP = 10  # features of a view and cluster
-N_DRAWN = 30  # features of a view in the heatmap, about
+N_DRAWN = 20  # features of a view in the heatmap, about
 N_TYPICAL = 10  # samples of a cluster
 N_DOUBTFUL = 10  # samples of a cluster
 N_MAPPED = 100_000  # samples
