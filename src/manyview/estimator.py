@@ -39,8 +39,12 @@ __all__ = ["OMVCDR"]
 
 
 class OMVCDR(
-    Reported, SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer
-):  # type: ignore[misc]
+    Reported,
+    SavedModel,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    MultiViewClusterer,  # type: ignore[misc]
+):
     """One-step multi-view clustering with diverse representation.
 
     Maps all views into several latent spaces of different dimension, weights the spaces by itself,

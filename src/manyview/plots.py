@@ -27,7 +27,12 @@ __all__ = [
 ]
 
 # Ten colors that stay apart for color-blind readers: M. Petroff, arXiv 2107.02270.
-COLORS = "#3f90da #ffa90e #bd1f01 #94a4a2 #832db6 #a96b59 #e76300 #b9ac70 #717581 #92dadd".split()
+# fmt: off
+COLORS = (
+    "#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6",
+    "#a96b59", "#e76300", "#b9ac70", "#717581", "#92dadd",
+)
+# fmt: on
 
 
 def _axes(ax: Any, width: float, height: float) -> Any:
@@ -215,9 +220,10 @@ def sample_map(
     if color == "cluster":
         shades = np.array(_colors(int(samples["cluster"].max()) + 1))[samples["cluster"]]
         ax.scatter(places["x"], places["y"], s=size, c=shades, linewidths=0)
+        halo = {"boxstyle": "round,pad=0.1", "facecolor": "white", "alpha": 0.7, "linewidth": 0}
         middles = places[["x", "y"]].groupby(samples["cluster"].to_numpy()).median()
         for c, x, y in middles.dropna().itertuples():
-            ax.text(x, y, str(c), weight="bold", ha="center", va="center")
+            ax.text(x, y, str(c), weight="bold", ha="center", va="center", bbox=halo)
     else:
         dots = ax.scatter(
             places["x"], places["y"], s=size, c=samples["confidence"], linewidths=0, vmin=0, vmax=1

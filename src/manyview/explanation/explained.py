@@ -40,7 +40,7 @@ class Explained:
         --------
         >>> from manyview import OMVCDR
         >>> from manyview.datasets import make_multiview_blobs
-        >>> data = make_multiview_blobs(60, random_state=0)
+        >>> data = make_multiview_blobs(60, random_state=0).data
         >>> model = OMVCDR(n_clusters=3, random_state=0).fit(data)
         >>> model.explain().view_weights.shape
         (3, 2)

@@ -15,6 +15,8 @@ from manyview.blocks import FloatArray, IntArray
 
 __all__ = ["Profile", "profile_view"]
 
+ROUNDING = 64 * np.finfo(np.float64).eps
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -102,7 +104,7 @@ def profile_view(
 
 
 def _dense(product: Any) -> FloatArray:
-    return np.asarray(product.toarray() if sparse.issparse(product) else product)
+    return np.asarray(product if isinstance(product, np.ndarray) else product.toarray())
 
 
 def _profile(
@@ -120,12 +122,12 @@ def _profile(
         mean, rest = total / n, (sums - total) / others  # (k, d_v)
         overall = sums / count.sum()
         within = square - n * mean**2 + (squares - square) - others * rest**2
-        pooled = np.sqrt(np.maximum(within, 0) / max(count.sum() - 2, 1))
-        deviation = np.sqrt(np.maximum(squares / count.sum() - overall**2, 0))
-        # what rounding makes of a constant must not count as a difference
-        is_flat = ~(deviation > 8 * resolution * np.abs(overall + near))
-        noise = 8 * resolution * np.maximum(np.abs(overall + near), deviation)
-        effect = (mean - rest) / np.where(pooled > noise, pooled, 0.0)
+        pooled = within / max(count.sum() - 2, 1)
+        variance = squares / count.sum() - overall**2
+        # what rounding makes of a constant, in the values and in the sums, is no variance
+        noise = (8 * resolution * (overall + near)) ** 2 + ROUNDING * squares / count.sum()
+        is_flat = ~(variance > noise)
+        effect = (mean - rest) / np.sqrt(np.where(pooled > noise, pooled, 0.0))
     effect[:, is_flat] = 0.0
     effect[(n.ravel() == 0) | (others.ravel() == 0)] = np.nan
     if names is None:
@@ -137,5 +139,5 @@ def _profile(
         rest=rest + near,
         effect=effect,
         overall=overall + near,
-        deviation=np.where(is_flat, 0.0, deviation),
+        deviation=np.sqrt(np.where(is_flat, 0.0, variance)),
     )

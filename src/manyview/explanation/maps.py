@@ -75,8 +75,9 @@ def place_samples(embedding: NDArray[Any], labels: IntArray, k: int) -> FloatArr
         weights = ((nearest + tiny) / (distance + tiny)) ** 3
         between[rows] = weights @ places / weights.sum(axis=1, keepdims=True)
         aside[rows] = (Z - means[labels[rows]]) @ axes
-    width = np.sqrt(np.mean(aside**2)) or 1.0
-    return between + aside * (ASIDE * _spacing(places) / width)
+    aside /= np.sqrt(np.mean(aside**2)) or 1.0
+    near = aside / np.sqrt(1 + (aside**2).sum(axis=1, keepdims=True) / 4)  # within two widths
+    return between + ASIDE * _spacing(places) * near
 
 
 def _lay_out(means: FloatArray) -> FloatArray:
@@ -85,8 +86,10 @@ def _lay_out(means: FloatArray) -> FloatArray:
     U, s, _ = np.linalg.svd(means - means.mean(axis=0), full_matrices=False)
     places = np.zeros((k, 2))
     places[:, : min(2, len(s))] = (U * s)[:, :2]
-    wanted = squareform(pdist(means)) if k <= MOST_LAID_OUT else None  # (k, k)
-    for _ in range(N_ROUNDS if wanted is not None else 0):
+    if k > MOST_LAID_OUT:
+        return places
+    wanted = squareform(pdist(means))  # (k, k)
+    for _ in range(N_ROUNDS):
         # one step of stress majorization: L <- B(L) L / k
         distance = squareform(pdist(places))
         ratio = np.divide(wanted, distance, out=np.zeros_like(distance), where=distance > 0)
@@ -111,7 +114,7 @@ def _spacing(places: FloatArray) -> float:
     """How far a cluster is from its nearest neighbor, in the middle; 1 where there is none."""
     if len(places) < 2:
         return 1.0
-    distance, _ = KDTree(places).query(places, k=2)
+    distance = np.asarray(KDTree(places).query(places, k=2)[0])  # (k, 2), the first to itself
     return float(np.median(distance[:, 1])) or 1.0
 
 

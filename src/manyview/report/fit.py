@@ -67,7 +67,7 @@ def describe_fit(
     >>> from manyview import OMVCDR
     >>> from manyview.datasets import make_multiview_blobs
     >>> from manyview.report import describe_fit
-    >>> data = make_multiview_blobs(60, random_state=0)
+    >>> data = make_multiview_blobs(60, random_state=0).data
     >>> model = OMVCDR(n_clusters=3, random_state=0).fit(data)
     >>> describe_fit(model, data)["data"]["n_clusters"]
     3
@@ -148,7 +148,7 @@ def _strongest(features: pd.DataFrame) -> list[dict[str, Any]]:
     """The strongest features of one cluster, whatever the view."""
     order = np.argsort(-features["effect"].abs().to_numpy(), kind="stable")
     keys = ["feature", "view", "direction"]
-    return features.iloc[order[:N_STRONGEST]][keys].astype({"feature": str}).to_dict("records")
+    return _records(features.iloc[order[:N_STRONGEST]][keys])
 
 
 def _top_features(features: pd.DataFrame) -> list[dict[str, Any]]:
@@ -158,7 +158,7 @@ def _top_features(features: pd.DataFrame) -> list[dict[str, Any]]:
         {
             "view": view,
             "n": table["n"].iloc[0],
-            "top": table.head(N_FEATURES)[keys].astype({"feature": str}).to_dict("records"),
+            "top": _records(table.head(N_FEATURES)[keys]),
         }
         for view, table in features.groupby("view", sort=False)
     ]
@@ -166,7 +166,13 @@ def _top_features(features: pd.DataFrame) -> list[dict[str, Any]]:
 
 def _unsure(table: pd.DataFrame) -> list[dict[str, Any]]:
     keys = ["sample", "confidence", "next_cluster"]
-    return table.head(N_SAMPLES)[keys].astype({"sample": str}).to_dict("records")
+    return _records(table.head(N_SAMPLES)[keys])
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as dicts; names of features and samples, the first column, as text."""
+    columns = [table.iloc[:, 0].astype(str), *(table.iloc[:, j] for j in range(1, table.shape[1]))]
+    return [dict(zip(table.columns, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _confidence(model: FittedModel) -> dict[str, Any]:

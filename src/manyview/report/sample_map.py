@@ -84,9 +84,9 @@ def _quantized(points: FloatArray) -> FloatArray:
     low = np.maximum(low - 0.25 * (high - low), known.min(axis=0))
     high = np.minimum(high + 0.25 * (high - low), known.max(axis=0))
     reach = float((high - low).max()) or 1.0
-    placed = (points - (low + high) / 2) / reach + 0.5
+    placed: FloatArray = (points - (low + high) / 2) / reach + 0.5
     placed[:, 1] = 1 - placed[:, 1]  # a page counts downwards
-    return np.nan_to_num(np.rint(np.clip(placed, 0, 1) * SPAN), nan=NOWHERE)
+    return np.asarray(np.nan_to_num(np.rint(np.clip(placed, 0, 1) * SPAN), nan=NOWHERE))
 
 
 def _base64(values: NDArray[Any], dtype: type[np.unsignedinteger[Any]]) -> str:

@@ -195,15 +195,16 @@ def _clusters(explanation: Explanation, truth: NDArray[np.integer[Any]]) -> list
     """Size, main class and most typical samples of each cluster, in the order of the classes."""
     labels = explanation.confidence["cluster"].to_numpy()
     clusters = []
-    for c, typical in explanation.exemplars.groupby("cluster")["position"]:
+    typical = explanation.exemplars.groupby("cluster")["position"].agg(list)
+    for c in np.unique(labels).tolist():
         classes, counts = np.unique(truth[labels == c], return_counts=True)
         clusters.append(
             {
-                "cluster": int(c),
+                "cluster": c,
                 "size": int(counts.sum()),
                 "main_class": classes[counts.argmax()].item(),
                 "share": float(counts.max() / counts.sum()),
-                "typical": typical.tolist(),
+                "typical": typical[c],
             }
         )
     return sorted(clusters, key=lambda part: (part["main_class"], -part["share"]))
