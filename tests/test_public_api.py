@@ -142,7 +142,7 @@ LAYERS = {
     "archive": {"durable", "errors"},
     "storage": {"archive", "blocks", "readings", "solver", "errors"},
     "explanation": {"_intake", "blocks", "views", "errors"},
-    "reported": {"explanation", "report"},
+    "reported": {"explanation", "report", "storage"},
     "estimator": {
         "base",
         "blocks",
@@ -151,7 +151,6 @@ LAYERS = {
         "readings",
         "engines",
         "solver",
-        "storage",
         "errors",
         "threads",
     },

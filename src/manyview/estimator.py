@@ -31,20 +31,13 @@ from manyview.solver.fitting import fit, memory_check
 from manyview.solver.inference import Fitted
 from manyview.solver.problem import Settings
 from manyview.solver.state import OnStep, Solution, narrator
-from manyview.storage import SavedModel
 from manyview.threads import limit_threads, useful_threads
 from manyview.views import MultiViewData, is_list_of_views
 
 __all__ = ["OMVCDR"]
 
 
-class OMVCDR(
-    Reported,
-    SavedModel,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    MultiViewClusterer,  # type: ignore[misc]
-):
+class OMVCDR(Reported, ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):  # type: ignore[misc]
     """One-step multi-view clustering with diverse representation.
 
     Maps all views into several latent spaces of different dimension, weights the spaces by itself,

@@ -1,4 +1,4 @@
-"""What an estimator inherits to write its report."""
+"""What an estimator inherits to tell of itself: explanations, a report, and a file to load."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import os
 from typing import Any
 
 from manyview.explanation import Explained
+from manyview.storage import SavedModel
 
 __all__ = ["Reported"]
 
 
-class Reported(Explained):
-    """A report of a fit, beside its explanations."""
+class Reported(Explained, SavedModel):
+    """A fit that can be explained, reported, saved and loaded."""
 
     def report(self, path: str | os.PathLike[str], X: Any = None) -> None:
         """Write what the fit found as one HTML page, and as JSON beside it.
