@@ -131,3 +131,14 @@ def test_one_cluster_is_explained_too():
     assert explanation.features.empty
     assert explanation.doubtful.empty
     assert len(explanation.map) == 30
+
+
+def test_names_of_several_levels_and_equal_names_are_kept():
+    blobs = make_multiview_blobs(30, random_state=0).data
+    index = pd.MultiIndex.from_product([["a", "b"], range(15)])
+    tables = {f"v{v}": pd.DataFrame(view, index=index) for v, view in enumerate(blobs.views)}
+    explanation = OMVCDR(n_clusters=2, n_init=1, random_state=0).fit(tables).explain()
+    assert explanation.confidence.index[1] == ("a", 1)
+    twins = {name: table.set_axis(["x"] * 30) for name, table in tables.items()}
+    explanation = OMVCDR(n_clusters=2, n_init=1, random_state=0).fit(twins).explain()
+    assert len(explanation.map) == 30

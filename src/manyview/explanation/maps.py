@@ -77,7 +77,7 @@ def place_samples(embedding: NDArray[Any], labels: IntArray, k: int) -> FloatArr
         aside[rows] = (Z - means[labels[rows]]) @ axes
     aside /= np.sqrt(np.mean(aside**2)) or 1.0
     near = aside / np.sqrt(1 + (aside**2).sum(axis=1, keepdims=True) / 4)  # within two widths
-    return between + ASIDE * _spacing(places) * near
+    return np.asarray(between + ASIDE * _spacing(places) * near)
 
 
 def _lay_out(means: FloatArray) -> FloatArray:

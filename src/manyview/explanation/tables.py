@@ -103,7 +103,8 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
     labels, k = model.labels_, len(model.cluster_centers_[0])
     names = pd.RangeIndex(len(data)) if data.sample_names is None else data.sample_names
     samples = pd.DataFrame(
-        {"cluster": labels, "confidence": model.confidence_}, index=names.rename("sample")
+        {"cluster": labels, "confidence": model.confidence_},
+        index=names.to_flat_index().rename("sample"),
     )
     profiles = _profiles(model, data)
     rows = draw_rows(labels, N_MAPPED)

@@ -72,7 +72,7 @@ def place_bars(counts: Sequence[int], height: int = 190) -> dict[str, Any]:
         `width`, `height`, `box` (left, right, top, bottom), `bars` (x, y, width, height, from, to,
         count), and the marks `rows` (y, text) and `columns` (x, text).
     """
-    left, right, top, bottom = box = (78, WIDTH - 16, 10, height - 52)
+    left, right, top, bottom = box = (108, WIDTH - 16, 10, height - 52)
     most, n_bins = max(max(counts), 1), len(counts)
     wide, scale = (right - left) / n_bins, (bottom - top) / most
     return {

@@ -205,7 +205,7 @@ def _repeat(model: FittedModel, data: MultiViewData) -> list[str]:
     return [
         "from manyview import OMVCDR",
         "",
-        f"# X: {len(data)} samples in the views {', '.join(data.view_names)}",
+        f"# X: {len(data):,} samples in the views {', '.join(data.view_names)}",
         f"model = {' '.join(repr(model).split())}.fit(X)",
         'model.report("report.html")',
     ]

@@ -44,12 +44,9 @@ def describe_map(
         or None.
     """
     places, rows = explanation.map, explanation.map["position"].to_numpy()
-    shown = sorted(np.argsort(-view_weights, kind="stable")[:MOST_VIEWS])
-    own = [explanation.view_maps[data.view_names[v]] for v in shown]
-    layouts = {
-        "all views": places,
-        **{data.view_names[v]: m for v, m in zip(shown, own, strict=True)},
-    }
+    heaviest = sorted(np.argsort(-view_weights, kind="stable")[:MOST_VIEWS])
+    shown = [data.view_names[v] for v in heaviest]
+    layouts = [("all views", places), *((name, explanation.view_maps[name]) for name in shown)]
     return {
         "n_drawn": len(places),
         "cluster": _base64(places["cluster"].to_numpy(), np.uint32),
@@ -57,7 +54,7 @@ def describe_map(
         "position": _base64(rows, np.uint32),
         "layouts": [
             {"name": name, "xy": _base64(_quantized(table[["x", "y"]].to_numpy()), np.uint16)}
-            for name, table in layouts.items()
+            for name, table in layouts
         ],
         "present": _presence(data, rows),
         "names": None if data.sample_names is None else [_short(name) for name in places.index],
