@@ -72,12 +72,18 @@ def picture(page):
     return page.evaluate("document.querySelector('canvas').toDataURL()")
 
 
-def n_colors(page):
+def n_colored(page):
+    """Pixels of the map that are neither paper nor ink."""
     return page.evaluate(
         """() => {
           const canvas = document.querySelector("canvas");
           const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-          return new Set(new Uint32Array(data.buffer)).size;
+          let count = 0;
+          for (let at = 0; at < data.length; at += 4) {
+            const part = data.subarray(at, at + 3);
+            count += Math.max(...part) - Math.min(...part) > 40;
+          }
+          return count;
         }"""
     )
 
@@ -86,9 +92,9 @@ def status(page):
     return page.text_content("[role=status]")
 
 
-def test_the_map_draws_in_many_colors(load, result):
+def test_the_map_draws_a_dot_a_sample(load, result):
     page = load(result)
-    assert n_colors(page) > 20
+    assert N < n_colored(page) < 40 * N
     assert status(page) == f"{N} of {N} samples shown"
     assert page.title() == f"manyview: {N} samples in 4 clusters"
 
@@ -141,6 +147,7 @@ def test_the_pointer_finds_a_sample_and_leaves_it(load, result):
     page = load(result)
     tip = page.locator(".tip")
     page.fill("[name=find]", "sample-7")
+    assert tip.is_visible()
     found = tip.inner_text()
     assert found.startswith("sample-7")
     assert "confidence 0." in found or "confidence 1." in found
@@ -148,6 +155,7 @@ def test_the_pointer_finds_a_sample_and_leaves_it(load, result):
     page.fill("[name=find]", "")
     assert tip.is_hidden()
     page.hover("canvas", position={"x": place[0] + 1, "y": place[1] + 1})
+    assert tip.is_visible()
     assert "cluster" in tip.inner_text()
     page.mouse.move(2, 2)
     assert tip.is_hidden()
@@ -185,13 +193,19 @@ def test_zoom_by_keyboard_wheel_and_button_and_back(load, result):
     assert picture(page) == whole
 
 
+def corner(page):
+    """Color of the paper of the map."""
+    picture(page)
+    at = "document.querySelector('canvas').getContext('2d').getImageData(3, 3, 1, 1).data"
+    return page.evaluate(f"[...{at}]")[:3]
+
+
 def test_dark_readers_get_a_dark_page_and_map(load, result):
     light, dark = load(result), load(result, color_scheme="dark")
     paper = "getComputedStyle(document.body).backgroundColor"
     assert light.evaluate(paper) != dark.evaluate(paper)
-    corner = "[...document.querySelector('canvas').getContext('2d').getImageData(3, 3, 1, 1).data]"
-    assert sum(light.evaluate(corner)[:3]) > 700
-    assert sum(dark.evaluate(corner)[:3]) < 150
+    assert corner(light) == [255, 255, 255]
+    assert max(corner(dark)) < 60
 
 
 def test_a_map_follows_when_the_scheme_changes(load, result):
@@ -217,13 +231,16 @@ def test_a_tap_shows_a_sample(load, result):
     place = tip.evaluate("(tip) => [parseFloat(tip.style.left), parseFloat(tip.style.top)]")
     page.fill("[name=find]", "")
     page.tap("canvas", position={"x": place[0] + 1, "y": place[1] + 1})
+    assert tip.is_visible()
     assert "cluster" in tip.inner_text()
 
 
 def test_printed_it_is_whole_and_light(load, result):
     page = load(result, color_scheme="dark")
-    assert page.pdf().startswith(b"%PDF")
     page.emulate_media(media="print")
+    assert page.pdf().startswith(b"%PDF")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert corner(page) == [255, 255, 255]
     assert page.locator(".controls").is_hidden()
     assert page.locator("canvas").is_visible()
     assert page.locator("details:not([open])").count() == 0
@@ -265,7 +282,7 @@ def test_100_000_samples_open_and_redraw_quickly(load, result, tmp_path):
     large = many(result, 100_000)
     start = time.perf_counter()
     page = load(large)
-    assert n_colors(page) > 20
+    assert n_colored(page) > 10_000
     assert time.perf_counter() - start < 6  # 3 s are asked for; other work may share the machine
     assert (tmp_path / "report.html").stat().st_size < 15e6
     seconds = page.evaluate(

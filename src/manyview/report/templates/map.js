@@ -45,8 +45,10 @@
 
   function readColors() {
     const style = getComputedStyle(document.documentElement);
+    const context = canvas.getContext("2d");
     const parse = (name) => {
-      const text = style.getPropertyValue(name).trim();
+      context.fillStyle = style.getPropertyValue(name).trim();
+      const text = context.fillStyle; // always as #rrggbb
       return [1, 3, 5].map((start) => parseInt(text.slice(start, start + 2), 16));
     };
     paper = parse("--card");
