@@ -268,6 +268,7 @@
     if (zoom > 1) canvas.setPointerCapture(event.pointerId);
     mark(nearest(event.offsetX, event.offsetY));
   });
+  canvas.addEventListener("pointercancel", () => { grip = null; });
   canvas.addEventListener("pointermove", (event) => {
     if (grip && event.buttons && zoom > 1) {
       pan(event.clientX - grip.x, event.clientY - grip.y);
@@ -275,7 +276,9 @@
     } else mark(nearest(event.offsetX, event.offsetY));
   });
   canvas.addEventListener("pointerup", () => { grip = null; });
-  canvas.addEventListener("pointerleave", () => mark(-1));
+  canvas.addEventListener("pointerleave", (event) => {
+    if (event.pointerType === "mouse") mark(-1); // a finger leaves after each tap
+  });
   canvas.addEventListener("dblclick", (event) => zoomBy(2, event.offsetX, event.offsetY));
   canvas.addEventListener("wheel", (event) => {
     if (document.activeElement !== canvas && !event.ctrlKey) return; // the wheel is the page's
