@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from manyview.explanation import tables
 from manyview.report import describe_fit, render_fit
 from manyview.report.files import rewrite_report, write_report
 from manyview.report.html import FIT_SECTIONS
-from manyview.report.sample_map import NOWHERE, SPAN
+from manyview.report.sample_map import NOWHERE, SPAN, describe_map
 
 META = [
     {
@@ -115,6 +116,12 @@ def test_of_many_samples_a_part_is_drawn_and_the_page_says_so(model, data, monke
     rows = unpacked(result["map"]["position"], "<u4")
     np.testing.assert_array_equal(unpacked(result["map"]["cluster"], "<u4"), model.labels_[rows])
     assert "Of 90 samples 40 were drawn at random" in render_fit(result)
+
+
+def test_long_names_are_cut_on_the_map(model, data):
+    names = pd.Index(["n" * 40, "n" * 41, *range(88)])
+    part = describe_map(model.explain(replace(data, sample_names=names)), data, np.ones(2))
+    assert part["names"][:3] == ["n" * 40, "n" * 39 + "…", "0"]
 
 
 def test_sections_come_in_the_order_of_the_questions(result):

@@ -15,7 +15,7 @@ from manyview.blocks import FloatArray, IntArray
 from manyview.explanation.features import Profile
 from manyview.views import MultiViewData
 
-__all__ = ["draw_rows", "embed_rows", "place_samples", "place_view"]
+__all__ = ["cluster_means", "draw_rows", "embed_rows", "place_samples", "place_view"]
 
 N_SURE = 50  # samples of each cluster that are drawn in any case
 PIECE_ROWS = 8192
@@ -52,6 +52,13 @@ def embed_rows(
     return np.concatenate([np.asarray(transform(data[piece])) for piece in _pieces(rows)])
 
 
+def cluster_means(embedding: NDArray[Any], labels: IntArray, k: int) -> FloatArray:
+    """Mean row of each cluster, zero where it has none: (k, D)."""
+    n, count = len(labels), np.maximum(np.bincount(labels, minlength=k), 1)
+    members = csr_array((1 / count[labels], (labels, np.arange(n))), shape=(k, n))
+    return np.asarray(members @ embedding, dtype=np.float64)
+
+
 def place_samples(embedding: NDArray[Any], labels: IntArray, k: int) -> FloatArray:
     """Place each sample between the places of the clusters, nearer to those that it resembles.
 
@@ -60,9 +67,7 @@ def place_samples(embedding: NDArray[Any], labels: IntArray, k: int) -> FloatArr
     widest axes within clusters, so that equal ones do not hide each other.
     """
     shift = embedding.mean(axis=0, dtype=np.float64)
-    count = np.maximum(np.bincount(labels, minlength=k), 1)  # (k,)
-    members = csr_array((1 / count[labels], (labels, np.arange(len(labels)))), (k, len(labels)))
-    means = np.asarray(members @ embedding, dtype=np.float64) - shift  # (k, D)
+    means = cluster_means(embedding, labels, k) - shift  # (k, D)
     places = _lay_out(means)  # (k, 2)
     axes = _widest_axes(embedding, labels, means + shift)  # (D, 2)
     between, aside = np.empty((len(labels), 2)), np.empty((len(labels), 2))
@@ -125,7 +130,8 @@ def place_view(data: MultiViewData, v: int, rows: NDArray[np.intp], profile: Pro
     axes = np.zeros((Vt.shape[1], 2))
     axes[:, : min(2, len(Vt))] = Vt[:2].T
     axes *= profile.scale[:, None]
-    placed = [np.asarray(data.views[v][piece] @ axes) for piece in _pieces(rows)]
+    with np.errstate(all="ignore"):  # rows that a sample lacks may hold anything
+        placed = [np.asarray(data.views[v][piece] @ axes) for piece in _pieces(rows)]
     points = np.concatenate(placed).astype(np.float64) - profile.overall @ axes  # (rows, 2)
     if data.present is not None:
         points[~data.present[rows, v]] = np.nan

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from manyview.blocks import FloatArray, IntArray
 from manyview.explanation.features import Profile, profile_view
-from manyview.explanation.maps import draw_rows, embed_rows, place_samples, place_view
+from manyview.explanation.maps import (
+    cluster_means,
+    draw_rows,
+    embed_rows,
+    place_samples,
+    place_view,
+)
 from manyview.views import MultiViewData
 
 __all__ = ["DOUBTFUL", "Explanation", "FittedModel", "explain_fit"]
@@ -158,8 +164,8 @@ def _features(profiles: Mapping[str, Profile]) -> pd.DataFrame:
 def _exemplars(embedding: NDArray[Any], mapped: pd.DataFrame, rows: IntArray) -> pd.DataFrame:
     """The samples of least distance to the mean of their cluster."""
     cluster = mapped["cluster"].to_numpy()
-    means = pd.DataFrame(embedding).groupby(cluster).transform("mean").to_numpy()
-    distance = np.linalg.norm(embedding - means, axis=1)
+    means = cluster_means(embedding, cluster, cluster.max() + 1)
+    distance = np.linalg.norm(embedding - means[cluster], axis=1)
     table = pd.DataFrame(
         {"cluster": cluster, "sample": mapped.index, "position": rows, "distance": distance}
     ).sort_values(["cluster", "distance"], kind="stable")

@@ -6,6 +6,7 @@ import base64
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from manyview.blocks import FloatArray
@@ -57,7 +58,7 @@ def describe_map(
             for name, table in layouts
         ],
         "present": _presence(data, rows),
-        "names": None if data.sample_names is None else [_short(name) for name in places.index],
+        "names": None if data.sample_names is None else _short(places.index),
         "classes": None,
     }
 
@@ -91,6 +92,7 @@ def _base64(values: NDArray[Any], dtype: type[np.unsignedinteger[Any]]) -> str:
     return base64.b64encode(small.tobytes()).decode()
 
 
-def _short(name: object) -> str:
-    text = str(name)
-    return text if len(text) <= NAME_LENGTH else text[: NAME_LENGTH - 1] + "…"
+def _short(names: pd.Index) -> list[str]:
+    text = names.astype(str).to_series()
+    cut = text.str.slice(0, NAME_LENGTH - 1) + "…"
+    return text.where(text.str.len() <= NAME_LENGTH, cut).tolist()

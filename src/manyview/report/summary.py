@@ -106,7 +106,7 @@ def summarize(
     1.0
     """
     explanation = model.explain(data)
-    classes = {"name": class_name, "values": [str(name) for name in truth]}
+    classes = {"name": class_name, "values": truth.astype(str).tolist()}
     return {
         "data": _data(model, data, truth, topic, class_name),
         "methods": [_method(outcome, truth) for outcome in outcomes],
