@@ -30,7 +30,9 @@ META = [
         "by_cluster": [{"cluster": 0, "text": "I 60%, II 40%"}],
     }
 ]
-SOURCES = [{"view": "rna", "file": "rna.csv", "set_aside": None}]
+SOURCES = [
+    {"view": "rna", "file": "rna.csv", "samples": 1234, "set_aside": ["age", "sex"], "nan": ""}
+]
 
 
 @pytest.fixture(scope="module")
@@ -150,13 +152,14 @@ def test_the_page_loads_nothing_and_names_cannot_break_it(result):
 
 def test_the_page_answers_without_its_script(result, model):
     text = " ".join(Page(render_fit(result).split("<script>")[0] + "</body></html>").words)
+    text = " ".join(text.split())
     for part in (
         "90 samples in 3 clusters",
         "10 samples lack at least one view",
         "manyview fit x.csv",
         "I 60%, II 40%",
         "<1e−15",
-        "rna.csv",
+        "rna.csv 1,234 age, sex –",
         "1.25 s",
         "had come to rest",
         "g0",

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist, pdist, squareform
 
 from manyview.blocks import FloatArray, IntArray
@@ -21,7 +20,7 @@ N_SURE = 50  # samples of each cluster that are drawn in any case
 PIECE_ROWS = 8192
 MOST_LAID_OUT = 500  # clusters; of more, the main axes must do
 N_ROUNDS = 200
-ASIDE = 0.12  # spread within clusters, of the distance between neighboring clusters
+ASIDE = 0.12  # spread within clusters, of the distance between evenly spaced clusters
 
 
 def draw_rows(labels: IntArray, n_most: int) -> NDArray[np.intp]:
@@ -116,11 +115,9 @@ def _widest_axes(embedding: NDArray[Any], labels: IntArray, means: FloatArray) -
 
 
 def _spacing(places: FloatArray) -> float:
-    """How far a cluster is from its nearest neighbor, in the middle; 1 where there is none."""
-    if len(places) < 2:
-        return 1.0
-    distance = np.asarray(KDTree(places).query(places, k=2)[0])  # (k, 2), the first to itself
-    return float(np.median(distance[:, 1])) or 1.0
+    """How far apart clusters lie that share the plane evenly; 1 where there is but one place."""
+    extent = np.sqrt(np.sum(places.var(axis=0)))
+    return float(2 * extent / np.sqrt(len(places))) or 1.0
 
 
 def place_view(data: MultiViewData, v: int, rows: NDArray[np.intp], profile: Profile) -> FloatArray:

@@ -110,6 +110,7 @@ def _environment() -> Environment:
     environment.filters["tenths"] = lambda number: f"{round(number, 1) + 0.0:.1f}".replace("-", "−")
     environment.filters["chance"] = _chance
     environment.filters["size"] = _size
+    environment.filters["cell"] = _cell
     return environment
 
 
@@ -121,6 +122,14 @@ def _short(number: float | None) -> str:
 def _chance(p: float | None) -> str:
     """A p-value; below what a computer can tell from nothing, only that."""
     return "<1e−15" if p is not None and p < 1e-15 else _short(p)
+
+
+def _cell(value: Any) -> str:
+    """Anything plain, as the text of a cell; nothing is a dash."""
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "–"
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if is_count else "–" if value in (None, "") else str(value)
 
 
 def _size(n_bytes: float) -> str:

@@ -161,11 +161,11 @@
 
   function drawPins(context) {
     const style = getComputedStyle(canvas);
-    context.font = "700 14px system-ui, sans-serif";
+    context.font = `700 ${pins.length > 20 ? 11 : 14}px system-ui, sans-serif`;
     context.textAlign = "center";
     context.textBaseline = "middle";
     context.lineJoin = "round";
-    context.lineWidth = 4;
+    context.lineWidth = pins.length > 20 ? 2 : 4;
     context.strokeStyle = `rgb(${paper})`;
     context.fillStyle = style.color;
     for (const { c, x, y } of pins) {
