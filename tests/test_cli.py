@@ -85,9 +85,29 @@ def test_the_page_is_whole_and_loads_nothing(demo):
     folder, _ = demo
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert page.rstrip().endswith("</html>")
-    assert page.count("<title>sample") == 1797
+    assert json.loads(page.split('type="application/json">')[1].split("<")[0])["n_drawn"] == 1797
     assert not re.search(r"https?:", page)
     assert len(page) < 500_000
+
+
+def test_report_makes_the_page_of_a_run_again(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    data = load_digits_views().data[:200]
+    OMVCDR(n_clusters=3, n_init=1, random_state=0).fit(data).report(tmp_path / "report.html")
+    (tmp_path / "report.json").rename(run / "result.json")
+    finished = manyview("report", "run", cwd=tmp_path)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert (run / "report.html").read_bytes() == (tmp_path / "report.html").read_bytes()
+
+
+def test_report_of_a_folder_without_a_result_is_one_sentence_and_code_2(tmp_path, demo):
+    missing = manyview("report", "run", cwd=tmp_path)
+    other = manyview("report", str(demo[0]), cwd=tmp_path)
+    assert (missing.returncode, other.returncode) == (2, 2)
+    assert missing.stderr.splitlines() == ["manyview: run/result.json: No such file or directory."]
+    assert "is not the result of a fit" in other.stderr
+    assert len(other.stderr.splitlines()) == 1
 
 
 def test_quiet_writes_the_files_only(tmp_path):

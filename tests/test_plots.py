@@ -1,9 +1,91 @@
 """Figures, read back from their Axes."""
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from manyview import plots
+from manyview import OMVCDR, plots
+from manyview.datasets import make_multiview_blobs
+
+
+@pytest.fixture(scope="module")
+def model():
+    blobs = make_multiview_blobs(90, (6, 9), n_clusters=3, separation=2.0, random_state=0)
+    return OMVCDR(n_clusters=3, random_state=0).fit(
+        {"a": blobs.data.views[0], "b": blobs.data.views[1]}
+    )
+
+
+@pytest.fixture(scope="module")
+def explanation(model):
+    return model.explain()
+
+
+OF_MODEL = [
+    plots.objective_curve,
+    plots.cluster_sizes,
+    plots.view_weights,
+    plots.cluster_view_weights,
+    plots.cluster_confidence,
+]
+
+
+@pytest.mark.parametrize("draw", OF_MODEL)
+def test_a_fit_is_drawn_on_the_axes_that_were_given(model, draw, tmp_path):
+    figure = Figure()
+    ax = figure.subplots()
+    assert draw(model, ax=ax) is ax
+    figure.savefig(tmp_path / "figure.png", dpi=30)
+    assert draw(model).figure is not figure
+
+
+def test_the_bars_and_curves_are_those_of_the_fit(model):
+    (curve,) = plots.objective_curve(model).lines
+    np.testing.assert_array_equal(curve.get_ydata(), model.objective_history_)
+    heights = [bar.get_height() for bar in plots.cluster_sizes(model).patches]
+    assert heights == np.bincount(model.labels_).tolist()
+    widths = [bar.get_width() for bar in plots.view_weights(model).patches]
+    np.testing.assert_allclose(widths, model.view_weights_)
+    (image,) = plots.cluster_view_weights(model).images
+    np.testing.assert_allclose(image.get_array(), model.cluster_view_weights_)
+
+
+def test_confidence_is_drawn_by_cluster(model):
+    ax = plots.cluster_confidence(model)
+    medians = [line.get_ydata()[0] for line in ax.lines if line.get_linewidth() == 2]
+    expected = [np.median(model.confidence_[model.labels_ == c]) for c in range(3)]
+    np.testing.assert_allclose(medians, expected)
+
+
+def test_the_heatmap_of_all_views_or_of_one(explanation):
+    (image,) = plots.feature_heatmap(explanation).images
+    np.testing.assert_allclose(image.get_array(), explanation.heatmap)
+    ax = plots.feature_heatmap(explanation, "b")
+    (image,) = ax.images
+    np.testing.assert_allclose(image.get_array(), explanation.heatmap.loc["b"])
+    assert ax.get_yticklabels()[0].get_text() == explanation.heatmap.loc["b"].index[0]
+
+
+@pytest.mark.parametrize("view", [None, "a"])
+@pytest.mark.parametrize("color", ["cluster", "confidence"])
+def test_the_map_shows_every_sample_at_its_place(explanation, view, color):
+    ax = plots.sample_map(explanation, view, color=color)
+    places = explanation.map if view is None else explanation.view_maps[view]
+    dots = ax.collections[0]
+    np.testing.assert_allclose(dots.get_offsets(), places[["x", "y"]])
+    texts = [text.get_text() for text in ax.texts]
+    assert texts == (["0", "1", "2"] if color == "cluster" else [])
+
+
+@pytest.mark.parametrize("draw", [plots.feature_heatmap, plots.sample_map])
+def test_an_unknown_view_is_refused_with_those_that_are_known(explanation, draw):
+    with pytest.raises(ValueError, match=r"view='c' is unknown; expected one of \['a', 'b'\]"):
+        draw(explanation, "c")
+
+
+def test_an_unknown_color_is_refused(explanation):
+    with pytest.raises(ValueError, match="expected 'cluster' or 'confidence'"):
+        plots.sample_map(explanation, color="red")
 
 
 def test_the_confidence_curve_ends_at_the_accuracy():

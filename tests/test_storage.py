@@ -120,7 +120,7 @@ def test_everything_that_a_fit_leaves_is_there_after_loading(tmp_path, kind):
     model, _ = fit(kind)
     model.save(tmp_path / "a.mv")
     loaded = OMVCDR.load(tmp_path / "a.mv")
-    assert vars(loaded).keys() == vars(model).keys()
+    assert vars(loaded).keys() == vars(model).keys() - {"_seen"}  # the views stay behind
     for name, value in vars(model).items():
         if name.endswith("_"):
             assert isinstance(vars(loaded)[name], type(value)), name

@@ -114,7 +114,7 @@ def check_same_rows(views: Sequence[View], names: Sequence[str]) -> None:
 def check_values(view: View, name: str, present: NDArray[np.bool_]) -> None:
     """Clear `present` where a whole row is NaN; refuse other NaN, inf and overflowing squares."""
     largest = 0.0
-    for rows in _pieces(view):
+    for rows in row_pieces(view):
         piece = view[rows].data if sparse.issparse(view) else np.asarray(view[rows])
         kept = present[rows]
         low, high = (float(piece.min()), float(piece.max())) if piece.size else (0.0, 0.0)
@@ -133,7 +133,7 @@ def check_values(view: View, name: str, present: NDArray[np.bool_]) -> None:
         raise ViewError(msg)
 
 
-def _pieces(view: View) -> Iterator[slice]:
+def row_pieces(view: View) -> Iterator[slice]:
     """Slices of rows small enough to look at one after the other."""
     n, d = view.shape
     step = max(1, CHECKED_BYTES // (d * view.dtype.itemsize))

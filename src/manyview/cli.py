@@ -22,6 +22,7 @@ __all__ = [
     "list_datasets",
     "main",
     "options",
+    "report",
     "reproduce",
 ]
 
@@ -154,6 +155,16 @@ def benchmark(
         has_variants=variants,
     )
     benchmark_session(request, out, Console())
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="A folder that manyview fit wrote.")],
+) -> None:
+    """Write report.html of a run again, from its result.json."""
+    from manyview.report.files import rewrite_report
+
+    typer.echo(f"Written: {rewrite_report(folder)}")
 
 
 @app.command()

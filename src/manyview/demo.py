@@ -65,6 +65,8 @@ def run_demo(out: Path, seed: int = 0, console: Console | None = None) -> dict[s
         outcomes = [_cluster(model, digits.data, console), *_kmeans(digits.data, seed, console)]
         summary = _summarize(model, digits, outcomes, seed)
     summary["run"]["seconds_compiling"] = compiled
+    table = pd.DataFrame({"cluster": model.labels_, "truth": digits.target})
+    write_text(out / "labels.csv", table.to_csv(index_label="sample", lineterminator="\n"))
     _write(out, summary)
     show(summary, console)
     console.print(f"Written: labels.csv, result.json and report.html in {escape(str(out))}.")
@@ -135,9 +137,6 @@ labels = OMVCDR(n_clusters={N_CLUSTERS}, random_state={seed}).fit_predict(data)"
 
 
 def _write(out: Path, summary: Mapping[str, Any]) -> None:
-    samples = summary["map"]
-    table = pd.DataFrame({"cluster": samples["cluster"], "truth": samples["truth"]})
-    write_text(out / "labels.csv", table.to_csv(index_label="sample", lineterminator="\n"))
     result = {part: summary[part] for part in RESULT_PARTS}
     write_text(out / "result.json", json.dumps(result, indent=2) + "\n")
     write_text(out / "report.html", render(summary))

@@ -25,20 +25,20 @@ from manyview.engines import Engine, choose_engine
 from manyview.errors import ConvergenceWarning, ViewError
 from manyview.output import NamedTransformer
 from manyview.readings import SCALINGS, is_scale
+from manyview.reported import Reported
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import describe
 from manyview.solver.fitting import fit, memory_check
 from manyview.solver.inference import Fitted
 from manyview.solver.problem import Settings
 from manyview.solver.state import OnStep, Solution, narrator
-from manyview.storage import SavedModel
 from manyview.threads import limit_threads
 from manyview.views import MultiViewData, is_list_of_views
 
 __all__ = ["OMVCDR"]
 
 
-class OMVCDR(SavedModel, WatchedFit, NamedTransformer, MultiViewClusterer):
+class OMVCDR(Reported, WatchedFit, NamedTransformer, MultiViewClusterer):
     """One-step multi-view clustering with diverse representation.
 
     Maps all views into several latent spaces of different dimension, weights the spaces by itself,
@@ -101,7 +101,8 @@ class OMVCDR(SavedModel, WatchedFit, NamedTransformer, MultiViewClusterer):
         Mean adjusted Rand index between `labels_` and the labels of the other starts; NaN where
         n_init=1.
     view_weights_ : ndarray of shape (n_views,)
-        Share of each view in what sets the clusters apart; sums to 1.
+        Share of each view in what sets the clusters apart; sums to 1. In the same way,
+        `cluster_view_weights_` of shape (n_clusters, n_views) tells what sets each one apart.
     bases_ : list (spaces) of lists (readings) of arrays of shape (d_v, d_p)
         Orthonormal bases. `readings_` names the view and scaling of each.
     cluster_centers_ : list of arrays of shape (n_clusters, d_v)
@@ -230,9 +231,10 @@ class OMVCDR(SavedModel, WatchedFit, NamedTransformer, MultiViewClusterer):
             if engine.n_samples < data.n_samples:
                 fitted = fitted.label(engine, data)
             self.labels_ = engine.gather("labels")
-            self.confidence_ = fitted.confidence(engine)
+            self.confidence_ = fitted.margins(engine)[:, 0].copy()
         self._store(solution)
         self.view_weights_ = description.view_weights
+        self.cluster_view_weights_ = description.cluster_view_weights
         self.cluster_centers_ = description.cluster_centers
         self.readings_ = [
             (data.view_names[r.view], r.scaling) for r in solution.model.problem.readings

@@ -41,6 +41,7 @@ ATTRIBUTES: dict[str, Any] = {
     "confidence_": FloatArray,
     "stability_": float,
     "view_weights_": FloatArray,
+    "cluster_view_weights_": FloatArray,
     "bases_": list[list[FloatArray]],
     "cluster_centers_": list[FloatArray],
     "objective_": float,

@@ -5,6 +5,7 @@ import pytest
 from manyview import OMVCDR
 from manyview.baselines import BASELINES
 from manyview.benchmark import find_method, known_methods
+from manyview.benchmark.methods import SOURCE, _imported_files
 from manyview.errors import ViewError
 
 
@@ -46,3 +47,9 @@ def test_a_method_may_be_given_parameters():
 def test_parameters_that_cannot_be_read_are_refused(name):
     with pytest.raises(ViewError, match=r"expected|no parameter"):
         find_method(name)
+
+
+def test_what_only_tells_of_a_fit_does_not_make_a_new_version():
+    source = "from manyview.reported import Reported\nfrom manyview.blocks import Block"
+    found = {file for file in _imported_files(source) if file.is_file()}
+    assert found == {SOURCE / "blocks.py"}

@@ -227,7 +227,10 @@ def test_margins_compare_what_a_copy_of_the_sample_would_cost(case, lam):
         add = np.array(add) - without - alone
         least = np.delete(add, labels[i]).min(initial=np.inf)
         if least > 1e-6 * scale:
-            assert margins[i] == pytest.approx(max(1 - add[labels[i]] / least, 0), abs=1e-5)
+            assert margins[i, 0] == pytest.approx(max(1 - add[labels[i]] / least, 0), abs=1e-5)
+            following = int(margins[i, 1])
+            assert (following == labels[i]) == (k == 1)
+            assert k == 1 or add[following] == pytest.approx(least, abs=1e-6 * scale)
 
 
 def label_case(rng, k, dtype, *, n=1000, weight=1.0):

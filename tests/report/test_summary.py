@@ -10,7 +10,7 @@ from manyview import OMVCDR
 from manyview.datasets import make_multiview_blobs
 from manyview.metrics import evaluate
 from manyview.report import Outcome, summarize
-from manyview.report.drawing import place_curve, place_map, sprite
+from manyview.report.drawing import place_bars, place_curve, sprite
 
 
 @pytest.fixture(scope="module")
@@ -61,11 +61,9 @@ def test_objective_and_weights_are_those_of_the_model(summary, fitted):
     )
 
 
-def test_the_map_keeps_the_share_of_variance_that_it_states(summary, fitted):
-    model, data, _ = fitted
-    total = model.transform(data).var(axis=0).sum()
-    drawn = [np.var(summary["map"]["x"]) / total, np.var(summary["map"]["y"]) / total]
-    np.testing.assert_allclose(drawn, summary["map"]["variance"], rtol=1e-10)
+def test_the_map_knows_the_classes(summary, fitted):
+    assert summary["map"]["n_drawn"] == 90
+    assert summary["map"]["classes"]["values"] == [str(name) for name in fitted[2]]
 
 
 def test_clusters_by_definition(summary, fitted):
@@ -105,13 +103,16 @@ def test_any_curve_stays_inside_its_box(values):
     assert plot["rows"]
 
 
-def test_a_map_has_equal_scales_and_marks_the_odd_ones():
-    part = {"x": [0, 4, 0, 4], "y": [0, 0, 1, 1], "cluster": [0, 0, 11, 11], "truth": [3, 3, 5, 3]}
-    clusters = [{"cluster": 0, "main_class": 3}, {"cluster": 11, "main_class": 5}]
-    a, b, c, d = place_map(part, clusters)["dots"]
-    assert b["x"] - a["x"] == pytest.approx(4 * (a["y"] - c["y"]), abs=0.5)
-    assert [dot["is_odd"] for dot in (a, b, c, d)] == [False, False, False, True]
-    assert [dot["color"] for dot in (a, b, c, d)] == [0, 0, 1, 1]
+def test_bars_are_as_high_as_their_counts():
+    plot = place_bars([0, 5, 10, 5])
+    left, right, top, bottom = plot["box"]
+    heights = [height for _, _, _, height, *_ in plot["bars"]]
+    assert heights == pytest.approx(
+        [0, (bottom - top) / 2, bottom - top, (bottom - top) / 2], abs=0.1
+    )
+    assert all(left <= x and x + width <= right for x, _, width, *_ in plot["bars"])
+    assert [text for _, text in plot["rows"]] == ["0", "5", "10"]
+    assert [bar[4:] for bar in plot["bars"]][1] == (0.25, 0.5, 5)
 
 
 def test_a_sprite_is_a_png_that_holds_the_pictures(tmp_path):

@@ -19,7 +19,7 @@ import sklearn
 from numpy.typing import NDArray
 
 import manyview
-from manyview.benchmark import memory
+from manyview import memory
 from manyview.benchmark.grids import resolved
 from manyview.benchmark.methods import Method
 from manyview.datasets import load_benchmark

@@ -24,6 +24,7 @@ from manyview.estimator import OMVCDR
 
 __all__ = ["Method", "find_method", "known_methods"]
 
+AFTER_THE_FIT = ("reported",)  # modules whose changes cannot change a result
 ENTRY_POINTS = "manyview.methods"
 SOURCE = Path(manyview.__file__).parent
 
@@ -150,7 +151,7 @@ def _imported_files(source: str) -> list[Path]:
     files = []
     for name in names:
         first, *rest = name.split(".")
-        if first == "manyview" and rest:
+        if first == "manyview" and rest and rest[0] not in AFTER_THE_FIT:
             base = SOURCE.joinpath(*rest)
             files += [base.with_suffix(".py"), base / "__init__.py"]
     return files

@@ -89,7 +89,7 @@ class Kernels(Protocol):
         levels: FloatArray,
         pull: FloatArray,
     ) -> FloatArray:
-        """1 − add(own) / least add of another cluster, statistics frozen: (rows,), in [0, 1]."""
+        """1 − add(own) / least add of another cluster, in [0, 1], and which that is: (rows, 2)."""
 
     def assign(
         self,

@@ -309,12 +309,12 @@ def nearest(s, costs, bounds, b, group, labels):
 
 @compiled
 def margins(s, costs, bounds, b, labels, group, out):
-    """1 − add(own) / least add of another cluster; 1 where there is no other."""
+    """1 − add(own) / least add of another cluster, and which that is; 1 and own without one."""
     for i in range(len(b)):
         u, own = group[i], labels[i]
         add = added(s, costs, b, i, u, own, np.inf)
-        _, other = cheapest(s, costs, bounds, b, i, u, own, np.inf)
-        out[i] = max(1.0 - add / other, 0.0) if other > 0.0 else 0.0
+        out[i, 1], other = cheapest(s, costs, bounds, b, i, u, own, np.inf)
+        out[i, 0] = max(1.0 - add / other, 0.0) if other > 0.0 else 0.0
 
 
 @compiled

@@ -191,8 +191,8 @@ def margins(
     levels: FloatArray,
     pull: FloatArray,
 ) -> FloatArray:
-    """1 − add(own) / least add of another cluster, statistics frozen."""
-    out = np.empty(len(projection))
+    """1 − add(own) / least add of another cluster, and which that is; statistics frozen."""
+    out = np.empty((len(projection), 2))
     clusters = _clusters(moments, levels, pull)
     costs = sweep.prepare_all(clusters, 1.0)
     for rows in _blocks(projection, moments.rows.shape[1]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from manyview.blocks import FloatArray
 
-__all__ = ["place_curve", "place_map", "sprite"]
+__all__ = ["place_bars", "place_curve", "sprite"]
 
 N_COLORS = 10  # of the palette in style.css
 N_LEVELS = 16  # shades of a picture: four bits a pixel
@@ -56,48 +56,47 @@ def place_curve(values: Sequence[float], height: int = 270) -> dict[str, Any]:
     }
 
 
-def place_map(
-    part: Mapping[str, Any], clusters: Sequence[Mapping[str, Any]], height: int = 520
-) -> dict[str, Any]:
-    """Place the samples of a map with equal scales on both axes.
+def place_bars(counts: Sequence[int], height: int = 190) -> dict[str, Any]:
+    """Place the bars of a histogram over [0, 1].
 
     Parameters
     ----------
-    part : mapping
-        The part `map` of a summary.
-    clusters : sequence of mappings
-        The part `clusters` of a summary.
-    height : int, default=520
+    counts : sequence of int
+        Samples in bins of equal width.
+    height : int, default=190
         Height of the drawing.
 
     Returns
     -------
     dict
-        `width`, `height`, `dots` (one a sample: x, y, color, is_odd) and `pins` (by cluster, the
-        x and y of its middle in percent). A sample is odd where its class is not the main one of
-        its cluster.
+        `width`, `height`, `box` (left, right, top, bottom), `bars` (x, y, width, height, from, to,
+        count), and the marks `rows` (y, text) and `columns` (x, text).
     """
-    points = np.column_stack([part["x"], part["y"]])  # (n, 2)
-    labels = np.asarray(part["cluster"])  # (n,)
-    middle = (points.max(axis=0) + points.min(axis=0)) / 2
-    reach = np.maximum(np.ptp(points, axis=0), np.finfo(float).tiny)
-    paper = np.array([WIDTH - 40.0, height - 56.0])  # room for the names of the axes
-    scale = (paper / reach).min() * np.array([1, -1])  # SVG counts down the page
-    placed = ((points - middle) * scale + [WIDTH / 2 + 8, height / 2 - 14]).round(1)  # (n, 2)
-    main = {cluster["cluster"]: cluster["main_class"] for cluster in clusters}
+    left, right, top, bottom = box = (108, WIDTH - 16, 10, height - 52)
+    most, n_bins = max(max(counts), 1), len(counts)
+    wide, scale = (right - left) / n_bins, (bottom - top) / most
     return {
         "width": WIDTH,
         "height": height,
-        "dots": [
-            {"x": x, "y": y, "color": c % N_COLORS, "is_odd": main[c] != true_class}
-            for (x, y), c, true_class in zip(
-                placed.tolist(), labels.tolist(), part["truth"], strict=True
+        "box": box,
+        "bars": [
+            (
+                round(left + i * wide + 1, 1),
+                round(bottom - count * scale, 1),
+                round(wide - 2, 1),
+                round(count * scale, 1),
+                i / n_bins,
+                (i + 1) / n_bins,
+                count,
             )
+            for i, count in enumerate(counts)
         ],
-        "pins": {
-            c: (np.median(placed[labels == c], axis=0) / [WIDTH, height] * 100).round(1).tolist()
-            for c in main
-        },
+        "rows": [
+            (round(bottom - mark * scale, 1), f"{mark:,.0f}")
+            for mark in _round_marks(0, most, 4)
+            if mark % 1 == 0
+        ],
+        "columns": [(round(left + i / 4 * (right - left), 1), f"{i / 4:g}") for i in range(5)],
     }
 
 

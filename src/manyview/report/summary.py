@@ -14,19 +14,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.decomposition import PCA
 
 from manyview.blocks import FloatArray
-from manyview.estimator import OMVCDR
+from manyview.explanation import Explanation, FittedModel
 from manyview.metrics import evaluate
 from manyview.report.drawing import sprite
+from manyview.report.sample_map import describe_map
 from manyview.views import MultiViewData
 
-__all__ = ["MEASURES", "Outcome", "summarize"]
+__all__ = [
+    "MEASURES",
+    "Outcome",
+    "describe_objective",
+    "describe_run",
+    "describe_weights",
+    "summarize",
+]
 
 MEASURES = {"acc": "ACC", "nmi": "NMI", "purity": "purity", "fscore": "F-score", "ari": "ARI"}
 LIBRARIES = ("manyview", "numpy", "scipy", "scikit-learn", "numba")
-N_EXAMPLES = 12  # pictures a cluster
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,7 @@ class Outcome:
 
 
 def summarize(
-    model: OMVCDR,
+    model: FittedModel,
     data: MultiViewData,
     outcomes: Sequence[Outcome],
     *,
@@ -99,21 +105,22 @@ def summarize(
     >>> summary["methods"][0]["metrics"]["acc"]
     1.0
     """
-    embedding = np.asarray(model.transform(data), dtype=np.float64)  # (n, D)
+    explanation = model.explain(data)
+    classes = {"name": class_name, "values": truth.astype(str).tolist()}
     return {
         "data": _data(model, data, truth, topic, class_name),
         "methods": [_method(outcome, truth) for outcome in outcomes],
-        "objective": _objective(model),
-        "weights": _weights(model),
-        "map": _map(embedding, model.labels_, truth),
-        "clusters": _clusters(embedding, model.labels_, truth),
+        "objective": describe_objective(model),
+        "weights": describe_weights(model),
+        "map": {**describe_map(explanation, data, model.view_weights_), "classes": classes},
+        "clusters": _clusters(explanation, truth),
         "pictures": None if images is None else sprite(images),
-        "run": _run(model, repeat, notes),
+        "run": {**describe_run(model), "repeat": list(repeat), "notes": list(notes)},
     }
 
 
 def _data(
-    model: OMVCDR,
+    model: FittedModel,
     data: MultiViewData,
     truth: NDArray[np.integer[Any]],
     topic: str,
@@ -124,7 +131,7 @@ def _data(
         "topic": topic,
         "class_name": class_name,
         "n_samples": data.n_samples,
-        "n_clusters": model.n_clusters,
+        "n_clusters": len(model.cluster_centers_[0]),
         "n_classes": int(np.unique(truth).size),
         "views": [{"name": name, "n_features": width} for name, width in widths],
     }
@@ -135,7 +142,19 @@ def _method(outcome: Outcome, truth: NDArray[np.integer[Any]]) -> dict[str, Any]
     return {"name": outcome.name, "metrics": metrics, "seconds": float(outcome.seconds)}
 
 
-def _objective(model: OMVCDR) -> dict[str, Any]:
+def describe_objective(model: FittedModel) -> dict[str, Any]:
+    """Tell how the objective fell.
+
+    Parameters
+    ----------
+    model : OMVCDR
+        A fitted estimator.
+
+    Returns
+    -------
+    dict
+        Its history and end, iterations, starts, and whether it came to rest.
+    """
     return {
         "history": model.objective_history_.tolist(),
         "final": float(model.objective_),
@@ -145,7 +164,19 @@ def _objective(model: OMVCDR) -> dict[str, Any]:
     }
 
 
-def _weights(model: OMVCDR) -> dict[str, Any]:
+def describe_weights(model: FittedModel) -> dict[str, Any]:
+    """Tell which spaces and views count.
+
+    Parameters
+    ----------
+    model : OMVCDR
+        A fitted estimator.
+
+    Returns
+    -------
+    dict
+        `spaces` and `views`, each a list of {name, weight}.
+    """
     spaces = [f"{bases[0].shape[1]} dimensions" for bases in model.bases_]  # d_p
     return {
         "spaces": _named_weights(spaces, model.space_weights_),
@@ -160,44 +191,38 @@ def _named_weights(names: Sequence[str], weights: FloatArray) -> list[dict[str, 
     ]
 
 
-def _map(
-    embedding: FloatArray, labels: NDArray[np.int32], truth: NDArray[np.integer[Any]]
-) -> dict[str, Any]:
-    """Principal axes of the embedding: a plain projection, which invents no gaps."""
-    pca = PCA(n_components=2, svd_solver="full").fit(embedding)
-    x, y = pca.transform(embedding).T
-    return {
-        "x": x.tolist(),
-        "y": y.tolist(),
-        "variance": pca.explained_variance_ratio_.tolist(),
-        "cluster": labels.tolist(),
-        "truth": truth.tolist(),
-    }
-
-
-def _clusters(
-    embedding: FloatArray, labels: NDArray[np.int32], truth: NDArray[np.integer[Any]]
-) -> list[dict[str, Any]]:
+def _clusters(explanation: Explanation, truth: NDArray[np.integer[Any]]) -> list[dict[str, Any]]:
     """Size, main class and most typical samples of each cluster, in the order of the classes."""
+    labels = explanation.confidence["cluster"].to_numpy()
     clusters = []
-    for c in np.unique(labels):
-        members = np.flatnonzero(labels == c)  # (n_c,)
-        offsets = embedding[members] - embedding[members].mean(axis=0)  # (n_c, D)
-        typical = members[np.argsort((offsets**2).sum(axis=1), kind="stable")]  # (n_c,)
-        classes, counts = np.unique(truth[members], return_counts=True)
+    typical = explanation.exemplars.groupby("cluster")["position"].agg(list)
+    for c in np.unique(labels).tolist():
+        classes, counts = np.unique(truth[labels == c], return_counts=True)
         clusters.append(
             {
-                "cluster": int(c),
-                "size": int(members.size),
+                "cluster": c,
+                "size": int(counts.sum()),
                 "main_class": classes[counts.argmax()].item(),
-                "share": float(counts.max() / members.size),
-                "typical": typical[:N_EXAMPLES].tolist(),
+                "share": float(counts.max() / counts.sum()),
+                "typical": typical[c],
             }
         )
     return sorted(clusters, key=lambda part: (part["main_class"], -part["share"]))
 
 
-def _run(model: OMVCDR, repeat: Sequence[str], notes: Sequence[str]) -> dict[str, Any]:
+def describe_run(model: FittedModel) -> dict[str, Any]:
+    """Tell what was run.
+
+    Parameters
+    ----------
+    model : OMVCDR
+        A fitted estimator.
+
+    Returns
+    -------
+    dict
+        The model as code, its parameters, the seed, and the versions of libraries.
+    """
     parameters = {
         name: value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
         for name, value in model.get_params().items()
@@ -208,6 +233,4 @@ def _run(model: OMVCDR, repeat: Sequence[str], notes: Sequence[str]) -> dict[str
         "seed": parameters["random_state"],
         "versions": {"python": platform.python_version()}
         | {library: version(library) for library in LIBRARIES},
-        "repeat": list(repeat),
-        "notes": list(notes),
     }

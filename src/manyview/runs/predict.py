@@ -81,7 +81,7 @@ def predict_run(request: PredictRequest, out: Path, console: Console) -> dict[st
         {
             "sample": intake.data.sample_names,
             "cluster": labels,
-            "confidence": fitted.confidence(engine),
+            "confidence": fitted.margins(engine)[:, 0],
         }
     )
     write_table(out, table)

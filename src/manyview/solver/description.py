@@ -24,6 +24,7 @@ class Description:
         FloatArray
     ]  # v: (k, d_v), mean rows as given; NaN where no sample has the view
     view_weights: FloatArray  # (V,)
+    cluster_view_weights: FloatArray  # (k, V)
 
 
 def describe(engine: Engine, solution: Solution, n_views: int) -> Description:
@@ -36,10 +37,9 @@ def describe(engine: Engine, solution: Solution, n_views: int) -> Description:
         centers = [total / n[:, None] for total, n in zip(raw, weight, strict=True)]
     n_readings = len(which)
     read, present = sums[2 * n_views : -n_readings], sums[-n_readings:]  # (k, d_v) and (k,)
-    shares = _reading_shares(read, present, solution.moments, model)
-    return Description(
-        centers, np.bincount(which, weights=shares, minlength=n_views).astype(np.float64)
-    )
+    shares, by_cluster = _reading_shares(read, present, solution.moments, model)
+    of_view = np.equal.outer(which, np.arange(n_views)).astype(np.float64)  # (readings, V)
+    return Description(centers, shares @ of_view, by_cluster @ of_view)
 
 
 def sum_clusters(block: Block, kernels: Kernels, k: int) -> tuple[Block, Sums]:
@@ -55,8 +55,11 @@ def _reading_shares(
     weights: tuple[FloatArray, ...],
     moments: ClusterMoments,
     model: Model,
-) -> FloatArray:
-    """Σ_p α_p Σ_c n_c (ā_pvc − ā_pv)·(ā_pc − ā_p) / Σ_c n_c ‖ā_pc − ā_p‖² a reading; sums to 1."""
+) -> tuple[FloatArray, FloatArray]:
+    """Σ_p α_p Σ_c n_c (ā_pvc − ā_pv)·(ā_pc − ā_p) / Σ_c n_c ‖ā_pc − ā_p‖² a reading; sums to 1.
+
+    Then the same without the sums over c: the share of a reading in what sets a cluster apart.
+    """
     n = moments.count.sum(axis=0)[:, None]  # (k, 1)
     parts = []
     for total, weight, mean, H in zip(sums, weights, model.problem.means, model.bases, strict=True):
@@ -65,10 +68,14 @@ def _reading_shares(
         parts.append(part - (n * part).sum(axis=0) / n.sum())
     whole = np.sum(parts, axis=0)
     starts = model.problem.starts
-    along = [
-        np.add.reduceat((n * part * whole).sum(axis=0), starts) for part in parts
-    ]  # reading: (m,)
-    total = np.sum(along, axis=0)  # (m,)
-    if not np.all(total > 0):
-        return np.full(len(parts), 1 / len(parts))
-    return np.array([float(model.alpha @ (share / total)) for share in along])
+    along = np.stack(
+        [np.add.reduceat(n * part * whole, starts, axis=1) for part in parts]
+    )  # (readings, k, m)
+    return _shared(along.sum(axis=1), model.alpha), _shared(along, model.alpha).T
+
+
+def _shared(along: FloatArray, alpha: FloatArray) -> FloatArray:
+    """Σ_p α_p of the share of each reading in their sum; equal shares where nothing is apart."""
+    total = along.sum(axis=0)  # (…, m)
+    shares = np.divide(along, total, out=np.full_like(along, 1 / len(along)), where=total > 0)
+    return np.asarray(shares @ alpha)

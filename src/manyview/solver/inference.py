@@ -62,10 +62,10 @@ class Fitted:
         """Turn the projections of labelled rows into z, eq. (Z)."""
         engine.map_reduce(embed, shrinkage(self.moments, self.model))
 
-    def confidence(self, engine: Engine) -> FloatArray:
-        """Margin in F of the labels in an engine: by which share their cluster is cheapest."""
+    def margins(self, engine: Engine) -> FloatArray:
+        """By which share the cluster of each label is cheapest, and the next cheapest: (n, 2)."""
         engine.map_reduce(confide, self.model, self.moments)
-        return np.asarray(engine.gather("projection")[:, 0], dtype=np.float64)
+        return np.asarray(engine.gather("projection"), dtype=np.float64)
 
     def loss(self, engine: Engine, lam: float) -> float:
         """F of labelled rows as a data set of its own; `lam` is relative."""

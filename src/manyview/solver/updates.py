@@ -107,11 +107,11 @@ def embed(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, Sum
 def confide(
     block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
 ) -> tuple[Block, Sums]:
-    """Replace b by the margin in F of each label: (rows, 1)."""
+    """Replace b by the margin in F of each label, and by the next cluster: (rows, 2)."""
     b = _project(block, kernels, model)
     state = (moments, model.problem.levels, model.pull)
     margins = kernels.margins(b, block.labels, block.group, *state)
-    return replace(block, projection=margins[:, None]), Sums(())
+    return replace(block, projection=margins), Sums(())
 
 
 def keep(block: Block, kernels: Kernels) -> tuple[Block, Sums]:

@@ -1,0 +1,42 @@
+"""Write the pictures of pages in docs/images, as the report and the demo look today."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from browser import browser, why_not
+from manyview import OMVCDR
+from manyview.datasets import load_digits_views
+from manyview.demo import run_demo
+from manyview.durable import write_bytes
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+WIDTH = 860
+
+
+def main() -> None:
+    """Fit the bundled digits, and take pictures of both pages."""
+    if reason := why_not():
+        raise SystemExit(reason)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        OMVCDR(n_clusters=10, random_state=0).fit(load_digits_views().data).report(
+            folder / "report.html"
+        )
+        run_demo(folder / "demo")
+        take(folder / "report.html", IMAGES / "report.png", 2060)
+        take(folder / "demo" / "report.html", IMAGES / "demo.png", 780)
+
+
+def take(page: Path, picture: Path, height: int) -> None:
+    """Take a picture of the top of a page."""
+    with browser() as opened:
+        sheet = opened.new_page(viewport={"width": WIDTH, "height": height})
+        sheet.goto(page.as_uri())
+        write_bytes(picture, sheet.screenshot())
+    print(f"{picture}: {picture.stat().st_size / 1000:.0f} kB")
+
+
+if __name__ == "__main__":
+    main()

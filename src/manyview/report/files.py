@@ -1,0 +1,68 @@
+"""Reports on disk: a page, and beside it the JSON that it can be made from again."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from jinja2 import TemplateError
+
+from manyview.durable import write_text
+from manyview.report.fit import FORMAT
+from manyview.report.html import render_fit
+
+__all__ = ["rewrite_report", "write_report"]
+
+
+def write_report(path: str | os.PathLike[str], result: Mapping[str, Any]) -> None:
+    """Write a described fit as a page, and as JSON of the same name beside it.
+
+    Parameters
+    ----------
+    path : str or path
+        The page, such as "report.html".
+    result : mapping
+        As `describe_fit` returns it.
+    """
+    page = Path(path)
+    twin = page.with_suffix(".json")
+    if twin == page:
+        msg = f"{page} would hold the page and its JSON; expected a name such as report.html."
+        raise ValueError(msg)
+    text = render_fit(result)
+    write_text(twin, json.dumps(result, indent=1, allow_nan=False) + "\n")
+    write_text(page, text)
+
+
+def rewrite_report(folder: str | os.PathLike[str]) -> Path:
+    """Make report.html of a folder again from its result.json.
+
+    Parameters
+    ----------
+    folder : str or path
+        What `manyview fit --out` wrote to.
+
+    Returns
+    -------
+    pathlib.Path
+        The page.
+    """
+    source, page = Path(folder) / "result.json", Path(folder) / "report.html"
+    try:
+        result = json.loads(source.read_text(encoding="utf-8"))
+        if not isinstance(result, dict) or result.get("format") != FORMAT:
+            found = result.get("format") if isinstance(result, dict) else None
+            msg = f"its format is {found}, not {FORMAT}"
+            raise ValueError(msg)
+        text = render_fit(result)
+    except (ValueError, TypeError, LookupError, TemplateError) as error:
+        msg = (
+            f"{source} is not the result of a fit by this version ({error}); expected what "
+            "`manyview fit` writes. Run the fit again."
+        )
+        raise ValueError(msg) from error
+    write_text(page, text)
+    return page

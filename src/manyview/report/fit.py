@@ -1,0 +1,233 @@
+"""A fit to a dict of plain values: all that its page needs, and its JSON twin.
+
+Each key is one part: ``data``, ``clusters``, ``confidence``, ``weights``, ``heatmap``, ``map``,
+``meta``, ``objective``, ``sources`` and ``run``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from manyview.explanation import Explanation, FittedModel
+from manyview.explanation.tables import DOUBTFUL
+from manyview.report.sample_map import describe_map
+from manyview.report.summary import describe_objective, describe_run, describe_weights
+from manyview.views import MultiViewData
+
+__all__ = ["FORMAT", "describe_fit"]
+
+FORMAT = 1  # of the dict; goes up when a page of an older version could not show it
+N_CLUSTERS = 100  # that are described one by one
+N_FEATURES = 5  # of a view and cluster
+N_STRONGEST = 3  # of a cluster, in its headline
+N_SAMPLES = 8  # typical and doubtful ones, of a cluster
+N_BINS = 20  # of the histogram of confidence
+
+
+def describe_fit(
+    model: FittedModel,
+    data: MultiViewData,
+    *,
+    command: str | None = None,
+    sources: Sequence[Mapping[str, Any]] | None = None,
+    meta: Sequence[Mapping[str, Any]] | None = None,
+    seconds: float | None = None,
+) -> dict[str, Any]:
+    """Gather what a reader of the report of a fit wants to know.
+
+    Parameters
+    ----------
+    model : OMVCDR
+        A fitted estimator.
+    data : MultiViewData
+        The samples of its fit.
+    command : str, optional
+        The command line that leads to the same result; None tells it in Python.
+    sources : sequence of dicts, optional
+        What was found in each file, by the same keys.
+    meta : sequence of dicts, optional
+        One for each column that the clusters were set against: column, kind, test, n, effect,
+        effect_name, p, p_adjusted, and by_cluster, a list of {cluster, text}.
+    seconds : float, optional
+        Time of the fit.
+
+    Returns
+    -------
+    dict
+        Text, finite numbers, None, lists and dicts only; `render_fit` makes the page of it.
+
+    Examples
+    --------
+    >>> from manyview import OMVCDR
+    >>> from manyview.datasets import make_multiview_blobs
+    >>> from manyview.report import describe_fit
+    >>> data = make_multiview_blobs(60, random_state=0).data
+    >>> model = OMVCDR(n_clusters=3, random_state=0).fit(data)
+    >>> describe_fit(model, data)["data"]["n_clusters"]
+    3
+    """
+    explanation = model.explain(data)
+    result = {
+        "format": FORMAT,
+        "data": _data(model, data),
+        "clusters": _clusters(explanation),
+        "confidence": _confidence(model),
+        "weights": describe_weights(model),
+        "heatmap": _heatmap(explanation),
+        "map": describe_map(explanation, data, model.view_weights_),
+        "meta": None if meta is None else list(meta),
+        "objective": describe_objective(model),
+        "sources": None if sources is None else list(sources),
+        "run": {
+            **describe_run(model),
+            "repeat": _repeat(model, data) if command is None else [command],
+            "seconds": seconds,
+            "peak_bytes": _peak_bytes(),
+            "engine": model.engine_,
+        },
+    }
+    plain: dict[str, Any] = _plain(result)
+    return plain
+
+
+def _data(model: FittedModel, data: MultiViewData) -> dict[str, Any]:
+    n_present = np.full(data.n_views, len(data))
+    if data.present is not None:
+        n_present = data.present.sum(axis=0)
+    return {
+        "n_samples": len(data),
+        "n_clusters": len(model.cluster_centers_[0]),
+        "n_complete": len(data) if data.present is None else int(data.present.all(axis=1).sum()),
+        "views": [
+            {
+                "name": name,
+                "n_features": data.n_features[v],
+                "n_present": int(n_present[v]),
+                "is_sparse": bool(sparse.issparse(data.views[v])),
+                "dtype": str(data.views[v].dtype),
+                "scalings": [scaling for view, scaling in model.readings_ if view == name],
+            }
+            for v, name in enumerate(data.view_names)
+        ],
+    }
+
+
+def _clusters(explanation: Explanation) -> list[dict[str, Any]]:
+    """Each of the largest clusters, in the order of their numbers."""
+    samples = explanation.confidence
+    sizes = samples["cluster"].value_counts()
+    median = samples.groupby("cluster")["confidence"].median()
+    doubtful = samples.loc[samples["confidence"] < DOUBTFUL, "cluster"].value_counts()
+    features = dict(list(explanation.features.groupby("cluster")))
+    typical = dict(list(explanation.exemplars.groupby("cluster")["sample"]))
+    unsure = dict(list(explanation.doubtful.groupby("cluster")))
+    return [
+        {
+            "cluster": c,
+            "size": sizes[c],
+            "share": sizes[c] / len(samples),
+            "confidence": median[c],
+            "n_doubtful": doubtful.get(c, 0),
+            "view_weights": explanation.view_weights.loc[c].to_dict(),
+            "strongest": _strongest(features[c]) if c in features else [],
+            "features": _top_features(features[c]) if c in features else [],
+            "typical": [str(name) for name in typical[c].head(N_SAMPLES)],
+            "doubtful": _unsure(unsure[c]) if c in unsure else [],
+        }
+        for c in sorted(sizes.index[:N_CLUSTERS])
+    ]
+
+
+def _strongest(features: pd.DataFrame) -> list[dict[str, Any]]:
+    """The strongest features of one cluster, whatever the view."""
+    order = np.argsort(-features["effect"].abs().to_numpy(), kind="stable")
+    keys = ["feature", "view", "direction"]
+    return _records(features.iloc[order[:N_STRONGEST]][keys])
+
+
+def _top_features(features: pd.DataFrame) -> list[dict[str, Any]]:
+    """The strongest features of one cluster, by view."""
+    keys = ["feature", "direction", "effect", "mean", "rest"]
+    return [
+        {
+            "view": view,
+            "n": table["n"].iloc[0],
+            "top": _records(table.head(N_FEATURES)[keys]),
+        }
+        for view, table in features.groupby("view", sort=False)
+    ]
+
+
+def _unsure(table: pd.DataFrame) -> list[dict[str, Any]]:
+    keys = ["sample", "confidence", "next_cluster"]
+    return _records(table.head(N_SAMPLES)[keys])
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as dicts; names of features and samples, the first column, as text."""
+    columns = [table.iloc[:, 0].astype(str), *(table.iloc[:, j] for j in range(1, table.shape[1]))]
+    return [dict(zip(table.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _confidence(model: FittedModel) -> dict[str, Any]:
+    return {
+        "median": float(np.median(model.confidence_)),
+        "threshold": DOUBTFUL,
+        "n_doubtful": int((model.confidence_ < DOUBTFUL).sum()),
+        "histogram": np.histogram(model.confidence_, N_BINS, (0, 1))[0].tolist(),
+        "stability": model.stability_,
+        "n_starts": model.n_init,
+    }
+
+
+def _heatmap(explanation: Explanation) -> list[dict[str, Any]]:
+    """Standardized means by view, of the clusters that are described."""
+    shown = sorted(explanation.confidence["cluster"].value_counts().index[:N_CLUSTERS])
+    return [
+        {
+            "view": view,
+            "clusters": shown,
+            "features": [str(name) for _, name in table.index],
+            "values": table[shown].to_numpy().round(3).tolist(),
+        }
+        for view, table in explanation.heatmap.groupby(level="view", sort=False)
+    ]
+
+
+def _repeat(model: FittedModel, data: MultiViewData) -> list[str]:
+    """Python that leads to the same result, given the views."""
+    return [
+        "from manyview import OMVCDR",
+        "",
+        f"# X: {len(data):,} samples in the views {', '.join(data.view_names)}",
+        f"model = {' '.join(repr(model).split())}.fit(X)",
+        'model.report("report.html")',
+    ]
+
+
+def _peak_bytes() -> int | None:
+    """Memory that the process held at most; None where the system does not tell."""
+    try:
+        from manyview.memory import peak
+    except ImportError:
+        return None
+    return peak()
+
+
+def _plain(value: Any) -> Any:
+    """JSON values only: numbers of numpy become Python's, and what is not finite becomes None."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,98 @@
+"""The map of the samples as bytes in base64: what a page can draw 100 000 points from."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from manyview.blocks import FloatArray
+from manyview.explanation import Explanation
+from manyview.views import MultiViewData
+
+__all__ = ["describe_map"]
+
+SPAN = 65_534  # coordinates are integers from 0 to this
+NOWHERE = 65_535  # the coordinate of a sample that lacks the view
+MOST_VIEWS = 8  # with a map of their own: those of the largest weight
+NAME_LENGTH = 40  # longer sample names are cut
+STRAY = 0.002  # share of the samples at each end that may lie on the border of the map
+
+
+def describe_map(
+    explanation: Explanation, data: MultiViewData, view_weights: FloatArray
+) -> dict[str, Any]:
+    """Pack the map of an explanation.
+
+    Parameters
+    ----------
+    explanation : Explanation
+        With the map.
+    data : MultiViewData
+        The samples of the fit.
+    view_weights : array of shape (n_views,)
+        Which views matter most.
+
+    Returns
+    -------
+    dict
+        `n_drawn`; in base64 `cluster` (uint32), `confidence` (uint8, 255 is 1) and `position`
+        (uint32); `layouts`, each with a name and `xy` (uint16: x, y, x, y and so on; 65535 is
+        nowhere); `present`, for each view that some samples lack, as uint8; `names` and `classes`
+        or None.
+    """
+    places, rows = explanation.map, explanation.map["position"].to_numpy()
+    heaviest = sorted(np.argsort(-view_weights, kind="stable")[:MOST_VIEWS])
+    shown = [data.view_names[v] for v in heaviest]
+    layouts = [("all views", places), *((name, explanation.view_maps[name]) for name in shown)]
+    return {
+        "n_drawn": len(places),
+        "cluster": _base64(places["cluster"].to_numpy(), np.uint32),
+        "confidence": _base64(np.rint(255 * places["confidence"].to_numpy()), np.uint8),
+        "position": _base64(rows, np.uint32),
+        "layouts": [
+            {"name": name, "xy": _base64(_quantized(table[["x", "y"]].to_numpy()), np.uint16)}
+            for name, table in layouts
+        ],
+        "present": _presence(data, rows),
+        "names": None if data.sample_names is None else _short(places.index),
+        "classes": None,
+    }
+
+
+def _presence(data: MultiViewData, rows: NDArray[np.intp]) -> list[dict[str, str]]:
+    if data.present is None:
+        return []
+    return [
+        {"view": name, "flags": _base64(data.present[rows, v], np.uint8)}
+        for v, name in enumerate(data.view_names)
+        if not data.present[:, v].all()
+    ]
+
+
+def _quantized(points: FloatArray) -> FloatArray:
+    """Integers at equal scales on both axes, the middle in the middle; strays at the border."""
+    known = points[~np.isnan(points[:, 0])]
+    if len(known) == 0:
+        return np.full(points.shape, float(NOWHERE))
+    low, high = np.quantile(known, [STRAY, 1 - STRAY], axis=0)
+    low = np.maximum(low - 0.25 * (high - low), known.min(axis=0))
+    high = np.minimum(high + 0.25 * (high - low), known.max(axis=0))
+    reach = float((high - low).max()) or 1.0
+    placed: FloatArray = (points - (low + high) / 2) / reach + 0.5
+    placed[:, 1] = 1 - placed[:, 1]  # a page counts downwards
+    return np.asarray(np.nan_to_num(np.rint(np.clip(placed, 0, 1) * SPAN), nan=NOWHERE))
+
+
+def _base64(values: NDArray[Any], dtype: type[np.unsignedinteger[Any]]) -> str:
+    small = np.ascontiguousarray(values, dtype=np.dtype(dtype).newbyteorder("<"))
+    return base64.b64encode(small.tobytes()).decode()
+
+
+def _short(names: pd.Index) -> list[str]:
+    text = names.astype(str).to_series()
+    cut = text.str.slice(0, NAME_LENGTH - 1) + "…"
+    return text.where(text.str.len() <= NAME_LENGTH, cut).tolist()
