@@ -1,10 +1,11 @@
 # make demo   installs into .venv and clusters the bundled digits
 # make test   installs into .venv and runs the tests
+# make docs   installs into .venv, runs the examples and builds the site
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types bench scoreboard clean
+.PHONY: demo test docs lint types bench scoreboard clean
 
 demo: $(VENV)/installed
 	$(BIN)/manyview demo
@@ -12,10 +13,14 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest
 
+docs: $(VENV)/installed-docs
+	rm -rf docs/api
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/codespell src tests docs benchmarks README.md CONTRIBUTING.md CHANGELOG.md
+	$(BIN)/codespell src tests docs examples benchmarks README.md CONTRIBUTING.md CHANGELOG.md
 
 types: $(VENV)/installed-dev
 	$(BIN)/mypy
@@ -28,7 +33,7 @@ scoreboard: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/bench_quality.py
 
 clean:
-	rm -rf $(VENV) manyview-demo
+	rm -rf $(VENV) manyview-demo build docs/api docs/gallery docs/sg_execution_times.rst
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'manyview needs Python 3.11 or newer; this is ' + sys.version.split()[0] + '. Run: make PYTHON=python3.12 demo')"
@@ -40,4 +45,8 @@ $(VENV)/installed: $(BIN)/python pyproject.toml
 
 $(VENV)/installed-dev: $(BIN)/python pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $@ $(VENV)/installed
+
+$(VENV)/installed-docs: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	touch $@ $(VENV)/installed
