@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
+
+from sphinx.application import Sphinx
 
 from manyview import __version__
 
@@ -18,10 +21,8 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["images", "gallery/*.ipynb", "gallery/*.py"]
 default_role = "code"
 
-myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 
 autodoc_typehints = "none"
@@ -36,17 +37,30 @@ html_title = "manyview"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_extra_path = ["scoreboard.html"]
-html_copy_source = False
+html_copy_source = False  # the Markdown is in the repository
 html_show_sphinx = False
 
 sphinx_gallery_conf: dict[str, Any] = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": "plot_",
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "thumbnail_size": (400, 280),
-    "remove_config_comments": True,
     "show_signature": False,
-    "image_scrapers": ("matplotlib",),
 }
+
+# links that hold in the repository, and the pages of the site that they lead to
+LINKS = {
+    r"\(\.\./examples/(\w+)\.py\)": r"(/gallery/\1)",
+    r"\(\.\./CONTRIBUTING\.md\)": "(/contributing)",
+}
+
+
+def setup(app: Sphinx) -> None:
+    """Let links lead to pages of the site."""
+    app.connect("source-read", _lead_links)
+
+
+def _lead_links(app: Sphinx, page: str, source: list[str]) -> None:
+    for link, target in LINKS.items():
+        source[0] = re.sub(link, target, source[0])
