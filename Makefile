@@ -14,7 +14,7 @@ test: $(VENV)/installed-dev
 	$(BIN)/python -m pytest
 
 docs: $(VENV)/installed-docs
-	rm -rf docs/api
+	rm -rf docs/api docs/gallery
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
 
 lint: $(VENV)/installed-dev
