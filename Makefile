@@ -1,10 +1,11 @@
 # make demo   installs into .venv and clusters the bundled digits
 # make test   installs into .venv and runs the tests
+# make docs   installs into .venv, runs the examples and builds the site
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test omics lint types bench scoreboard clean
+.PHONY: demo test omics docs lint types bench scoreboard clean
 
 demo: $(VENV)/installed
 	$(BIN)/manyview demo
@@ -16,10 +17,14 @@ test: $(VENV)/installed-dev
 omics: $(VENV)-omics/installed
 	$(VENV)-omics/bin/python -m pytest tests/test_omics.py tests/test_ecosystem_page.py
 
+docs: $(VENV)/installed-docs
+	rm -rf docs/api docs/gallery
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/docs
+
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/codespell src tests docs benchmarks README.md CONTRIBUTING.md CHANGELOG.md
+	$(BIN)/codespell src tests docs examples benchmarks README.md CONTRIBUTING.md CHANGELOG.md
 
 types: $(VENV)/installed-dev
 	$(BIN)/mypy
@@ -32,7 +37,7 @@ scoreboard: $(VENV)/installed-dev
 	$(BIN)/python benchmarks/bench_quality.py
 
 clean:
-	rm -rf $(VENV) $(VENV)-omics manyview-demo
+	rm -rf $(VENV) $(VENV)-omics manyview-demo build docs/api docs/gallery docs/sg_execution_times.rst
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'manyview needs Python 3.11 or newer; this is ' + sys.version.split()[0] + '. Run: make PYTHON=python3.12 demo')"
@@ -50,3 +55,7 @@ $(VENV)-omics/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-omics
 	$(VENV)-omics/bin/python -m pip install --quiet --editable '.[omics,plots,files]' pytest hypothesis polars
 	touch $@
+
+$(VENV)/installed-docs: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $@ $(VENV)/installed

@@ -87,7 +87,7 @@ class AWMVC(Baseline):
         Weight of the reconstruction from each space, α.
     consensus_weights_ : array of shape (n_spaces,)
         Weight of each space in the consensus, β.
-    objective_history_ : array of shape (n_iter_,)
+    objective_history_ : array of shape (n_iter,)
         Objective after each iteration.
     n_iter_ : int
         Number of iterations.

@@ -101,9 +101,9 @@ class FMR(Baseline):
         HSIC that H reached, in units of that of the random start.
     n_steps_ : int
         Gradient steps in H.
-    objective_history_ : array of shape (n_iter_,)
+    objective_history_ : array of shape (n_iter,)
         λ₁‖J‖_* + λ₂‖E‖_{2,1} after each iteration, J being the low-rank copy of Z.
-    residual_history_ : array of shape (n_iter_,)
+    residual_history_ : array of shape (n_iter,)
         Largest norm of a column of H − HZ − E and of Z − J.
     n_iter_ : int
         Number of iterations.

@@ -80,7 +80,7 @@ class FPMVS(UnifiedAnchorClusterer):
         Weight of each view, a; they sum to one.
     embedding_ : array of shape (n_samples, n_clusters)
         What the last k-means reads; fewer columns where Z has a lower rank.
-    objective_history_ : array of shape (n_iter_,)
+    objective_history_ : array of shape (n_iter,)
         J after each iteration.
     n_iter_ : int
         Number of iterations.

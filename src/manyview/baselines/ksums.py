@@ -77,7 +77,7 @@ class KSums(Baseline):
     ----------
     labels_ : array of int32 of shape (n_samples,)
         Cluster of each sample.
-    objective_history_ : array of shape (n_iter_,)
+    objective_history_ : array of shape (n_iter,)
         Objective after each sweep of the start that won.
     n_iter_ : int
         Number of its sweeps.

@@ -88,7 +88,7 @@ class OPMC(Baseline):
         W_vᵀ, with orthonormal columns.
     cluster_centers_ : list of arrays of shape (k, d_v)
         C_v W_v, in the units of the scaled views.
-    objective_history_ : array of shape (n_iter_,)
+    objective_history_ : array of shape (n_iter,)
         Objective after each iteration of the start that won.
     n_iter_ : int
         Number of its iterations.

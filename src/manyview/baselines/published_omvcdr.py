@@ -79,7 +79,7 @@ class PublishedOMVCDR(Baseline):
         Number of clusters, k.
     lam : float, default=8.0
         Pull of a sample towards its cluster, λ. With ``variant="released"`` it is the program's,
-        `n_spaces`² times smaller than the paper's.
+        (`n_spaces`)² times smaller than the paper's.
     n_spaces : int, default=3
         Number of latent spaces, m; they have k, 2k, ..., mk dimensions.
     variant : {"released", "paper"}, default="released"
@@ -105,7 +105,7 @@ class PublishedOMVCDR(Baseline):
         Weight of each latent space, α.
     bases_ : list of lists of arrays of shape (d_v, d_p)
         Bases by space, then by view. Columns are orthonormal; rows are, where d_v < d_p.
-    objective_history_ : array of shape (n_iter_,)
+    objective_history_ : array of shape (n_iter,)
         Objective after each iteration; that of the program includes its factor 1/m².
     n_iter_ : int
         Number of iterations kept.

@@ -100,7 +100,7 @@ class SFMC(Baseline):
         Weight of each view, α.
     anchor_rows_ : array of int of shape (n_anchors,)
         Samples that served as anchors.
-    objective_history_ : array of shape (n_iter_,)
+    objective_history_ : array of shape (n_iter,)
         ‖Σ_v α_v B_v − P‖² after each update of α. P is not its minimizer: it may rise.
     n_iter_ : int
         Number of updates of α.
