@@ -48,6 +48,7 @@ def test_every_public_function_and_class_of_a_module_is_in_its_all(name):
             "load_digits_views load_file load_benchmark make_multiview_blobs",
         ),
         ("manyview.tables", "read_views Intake"),
+        ("manyview.model_selection", "choose Choice"),
     ],
 )
 def test_the_names_of_the_design_are_there(names):
@@ -73,6 +74,7 @@ DOCUMENTED = [
     "manyview.metrics.evaluate",
     "manyview.datasets.load_file",
     "manyview.tables.read_views",
+    "manyview.model_selection.choose",
     "manyview.datasets.load_benchmark",
     "manyview.datasets.load_digits_views",
     "manyview.datasets.make_multiview_blobs",
@@ -129,8 +131,19 @@ LAYERS = {
     "base": {"views", "errors"},
     "archive": {"durable", "errors"},
     "storage": {"archive", "blocks", "readings", "solver", "errors"},
+    "model_selection": {
+        "base",
+        "blocks",
+        "engines",
+        "errors",
+        "readings",
+        "solver",
+        "threads",
+        "views",
+    },
     "estimator": {
         "base",
+        "model_selection",
         "blocks",
         "views",
         "readings",
@@ -142,7 +155,7 @@ LAYERS = {
     },
     "baselines": {"base", "blocks", "readings", "kernels", "views", "errors", "threads"},
     "datasets": {"views", "errors", "durable", "paper"},
-    "plots": {"benchmark", "metrics", "errors"},
+    "plots": {"benchmark", "metrics", "model_selection", "errors"},
     "tables": {"_intake", "views", "datasets", "errors"},
     "benchmark": {
         "readings",
@@ -185,7 +198,8 @@ LAYERS = {
         "threads",
         "views",
     },
-    "cli": {"demo", "benchmark", "datasets", "paper", "reproduce", "errors"},
+    "choosing": {"benchmark", "durable", "errors", "model_selection", "plots", "tables", "views"},
+    "cli": {"choosing", "demo", "benchmark", "datasets", "paper", "reproduce", "errors"},
 }
 
 

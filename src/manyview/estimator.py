@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from manyview.base import (
 from manyview.blocks import FloatArray
 from manyview.engines import Engine, choose_engine
 from manyview.errors import ConvergenceWarning, ViewError
+from manyview.model_selection.auto import CountsClusters
 from manyview.readings import SCALINGS, is_scale
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import describe
@@ -31,13 +32,19 @@ from manyview.solver.inference import Fitted
 from manyview.solver.problem import Settings
 from manyview.solver.state import OnStep, Solution, narrator
 from manyview.storage import SavedModel
-from manyview.threads import limit_threads, useful_threads
-from manyview.views import MultiViewData, is_list_of_views
+from manyview.threads import limit_threads
+from manyview.views import is_list_of_views
 
 __all__ = ["OMVCDR"]
 
 
-class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiViewClusterer):  # type: ignore[misc]
+class OMVCDR(
+    SavedModel,
+    CountsClusters,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    MultiViewClusterer,
+):
     """One-step multi-view clustering with diverse representation.
 
     Maps all views into several latent spaces of different dimension, weights the spaces by itself,
@@ -45,8 +52,8 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k.
+    n_clusters : int or "auto", default=8
+        Number of clusters k; "auto" takes what `manyview.model_selection.choose` recommends.
     lam : float, default=0.5
         Pull of a sample towards its cluster, without units: at balanced clusters a sample is drawn
         lam / (1 + lam) of the way to the mean of its cluster.
@@ -92,6 +99,8 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
     ----------
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each sample.
+    n_clusters_ : int
+        Number of clusters, given or found.
     space_weights_ : ndarray of shape (m,)
         Weight of each latent space; sums to 1.
     confidence_ : ndarray of shape (n_samples,)
@@ -141,7 +150,7 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
         lam: float = 0.5,
         n_spaces: int = 3,
@@ -212,17 +221,18 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         """
         self._check_parameters()
         data = self._validate(X, present=present)
-        weights = checked_weights(sample_weight, data.n_samples, self.n_clusters)
+        weights = checked_weights(sample_weight, data.n_samples, self._fewest)
         counted = slice(None) if weights is None or weights.all() else weights > 0
+        k = self._count_clusters(data[counted])
         engine = choose_engine(self.engine, self.device)
         rng = generator(self.random_state)
-        with limit_threads(self._n_threads(data)):
+        with limit_threads(self._n_threads(data, k)):
             engine.load(data[counted], None if weights is None else weights[counted])
             schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
             on_step = narrator(callback, self.verbose)
             check = memory_check(data.n_samples, data.dtype.itemsize, self.memory_limit)
             names = data.view_names
-            solution, fitted = fit(engine, self._settings(), schedule, names, rng, on_step, check)
+            solution, fitted = fit(engine, self._settings(k), schedule, names, rng, on_step, check)
             description = describe(engine, solution, data.n_views)
             self._fitted = fitted
             if engine.n_samples < data.n_samples:
@@ -230,6 +240,7 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
             self.labels_ = engine.gather("labels")
             self.confidence_ = fitted.confidence(engine)
         self._store(solution)
+        self.n_clusters_ = k
         self.view_weights_ = description.view_weights
         self.cluster_centers_ = description.cluster_centers
         self.readings_ = [
@@ -347,23 +358,16 @@ class OMVCDR(SavedModel, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mult
         check_is_fitted(self)
         data = self._validate_new(X, present=present)
         engine = choose_engine(self.engine, self.device)
-        with limit_threads(self._n_threads(data)):
+        with limit_threads(self._n_threads(data, self.n_clusters_)):
             return engine, self._fitted.label(engine, data)
 
-    def _n_threads(self, data: MultiViewData) -> int | None:
-        """Threads for products of the views with about six columns a cluster."""
-        n, d = data.shape
-        return useful_threads(self.n_jobs, float(n) * d * 6 * min(self.n_clusters, 100))
-
-    def _settings(self) -> Settings:
+    def _settings(self, k: int) -> Settings:
         spaces = (self.n_spaces, self.latent_dims)
         smooth = self.scale == "auto" if self.smooth == "auto" else bool(self.smooth)
-        return Settings(
-            self.n_clusters, self.lam, *spaces, self.scale, self.weight_exponent, smooth
-        )
+        return Settings(k, self.lam, *spaces, self.scale, self.weight_exponent, smooth)
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        self._check_n_clusters()
         check_parameter("lam", self.lam, is_number(self.lam) and self.lam > 0, "a number > 0")
         check_parameter("n_spaces", self.n_spaces, is_count(self.n_spaces), "an integer >= 1")
         dims = self.latent_dims

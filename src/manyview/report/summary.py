@@ -124,7 +124,7 @@ def _data(
         "topic": topic,
         "class_name": class_name,
         "n_samples": data.n_samples,
-        "n_clusters": model.n_clusters,
+        "n_clusters": model.n_clusters_,
         "n_classes": int(np.unique(truth).size),
         "views": [{"name": name, "n_features": width} for name, width in widths],
     }
