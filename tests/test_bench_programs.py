@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import bench_anchors
+import bench_choose
 import bench_confidence
 import bench_growth
 from bench_growth import AXES, METHODS, Size
@@ -179,6 +180,34 @@ def test_equal_rows_draw_an_equal_figure(confidence_rows, tmp_path):
     for path in paths:
         bench_confidence.draw(confidence_rows, path)
     assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+@pytest.fixture
+def chosen_rows():
+    """Two sets with clusters and noise, two seeds: of six choices two are wrong."""
+    names, classes = ["blobs 3", "digits", "one blob"], [3, 10, 1]
+    chosen = {0: [4, 8, 1], 1: [3, 10, 2]}
+    return pd.DataFrame(
+        {"data": name, "seed": seed, "n_samples": 9, "classes": k, "chosen": found}
+        | {"sureness": 0.9 if k == 3 else 0.4, "seconds": 2.0, "fit_seconds": 1.0 + (k == 10)}
+        | {f"by_{criterion}": found for criterion in bench_choose.CRITERIA}
+        for seed in (0, 1)
+        for name, k, found in zip(names, classes, chosen[seed], strict=True)
+    )
+
+
+def test_a_choice_is_right_within_one_but_noise_has_no_clusters(chosen_rows):
+    assert bench_choose.is_right(chosen_rows).tolist() == [True, False, True, True, True, False]
+    text = bench_choose.findings(chosen_rows)
+    assert "within ± 1 on 1 and 1 (seeds 0, 1;" in text
+    assert "told so: 1 of 2." in text
+    assert "All others: within ± 1 in 1 of 2 runs." in text
+    assert "where it is wrong: 0.40" in text
+    assert "median 2.0, most 2.0 (blobs 3;" in text
+    lines = bench_choose.table(chosen_rows).splitlines()
+    assert "| digits | 9 | 10 | **8** | 10 | 0.40 | 2.0 | 1.0 |" in lines
+    assert "| one blob | 9 | none | no structure | **2** | 0.40 | 2.0 | 2.0 |" in lines
+    assert "| largest score | 1.0 of 1 | 75% |" in bench_choose.criteria(chosen_rows).splitlines()
 
 
 def test_a_section_is_replaced_and_the_rest_of_the_page_stays(tmp_path):

@@ -56,6 +56,7 @@ def test_every_public_function_and_class_of_a_module_is_in_its_all(name):
             "objective_curve cluster_sizes view_weights cluster_view_weights cluster_confidence "
             "feature_heatmap sample_map",
         ),
+        ("manyview.model_selection", "choose Choice"),
     ],
 )
 def test_the_names_of_the_design_are_there(names):
@@ -91,6 +92,7 @@ DOCUMENTED = [
     "manyview.tables.read_known",
     "manyview.tables.read_meta",
     "manyview.association.associate",
+    "manyview.model_selection.choose",
     "manyview.datasets.load_benchmark",
     "manyview.datasets.load_digits_views",
     "manyview.datasets.make_multiview_blobs",
@@ -154,8 +156,19 @@ LAYERS = {
     "output": {"views"},
     "explanation": {"_intake", "blocks", "views", "errors"},
     "reported": {"explanation", "report", "storage"},
+    "model_selection": {
+        "base",
+        "blocks",
+        "engines",
+        "errors",
+        "readings",
+        "solver",
+        "threads",
+        "views",
+    },
     "estimator": {
         "base",
+        "model_selection",
         "blocks",
         "callbacks",
         "output",
@@ -170,7 +183,7 @@ LAYERS = {
     "omics": {"_sheets", "views", "estimator", "errors"},
     "baselines": {"base", "blocks", "readings", "kernels", "views", "errors", "threads"},
     "datasets": {"views", "errors", "durable", "paper"},
-    "plots": {"benchmark", "explanation", "metrics", "errors"},
+    "plots": {"benchmark", "explanation", "metrics", "model_selection", "errors"},
     "tables": {"_intake", "_sheets", "views", "datasets", "errors"},
     "association": {"errors"},
     "progress": {"solver"},
@@ -226,7 +239,9 @@ LAYERS = {
         "tables",
     },
     "file_commands": {"runs"},
+    "choosing": {"benchmark", "durable", "errors", "model_selection", "plots", "tables", "views"},
     "cli": {
+        "choosing",
         "demo",
         "file_commands",
         "benchmark",

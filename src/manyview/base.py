@@ -66,6 +66,11 @@ class MultiViewClusterer(NotebookDisplay, ClusterMixin, BaseEstimator):  # type:
         """Refuse parameters that make no sense; subclasses add theirs."""
         check_parameter("n_clusters", self.n_clusters, is_count(self.n_clusters), "an integer >= 1")
 
+    @property
+    def _fewest(self) -> int:
+        """Samples that are needed at least: one a cluster."""
+        return self.n_clusters
+
     def _validate(self, X: Any, *, present: object = None) -> MultiViewData:
         """Views for `fit`, without touching the estimator."""
         if isinstance(X, list | tuple) and is_list_of_views(X) and len(X) == 1:
@@ -76,7 +81,7 @@ class MultiViewClusterer(NotebookDisplay, ClusterMixin, BaseEstimator):  # type:
             )
             raise ViewError(msg)
         data = MultiViewData.of(X, view_sizes=self.view_sizes, present=present)
-        if data.n_samples < self.n_clusters:
+        if data.n_samples < self._fewest:
             msg = (
                 f"Found n_samples={data.n_samples}, fewer than n_clusters={self.n_clusters}. "
                 "Ask for fewer clusters or bring more samples."

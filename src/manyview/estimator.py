@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from manyview.blocks import FloatArray
 from manyview.callbacks import WatchedFit, with_callbacks
 from manyview.engines import Engine, choose_engine
 from manyview.errors import ConvergenceWarning, ViewError
+from manyview.model_selection.auto import CountsClusters
 from manyview.output import NamedTransformer
 from manyview.readings import SCALINGS, is_scale
 from manyview.reported import Reported
@@ -38,7 +39,7 @@ from manyview.views import MultiViewData, is_list_of_views
 __all__ = ["OMVCDR"]
 
 
-class OMVCDR(Reported, WatchedFit, NamedTransformer, MultiViewClusterer):
+class OMVCDR(Reported, WatchedFit, CountsClusters, NamedTransformer, MultiViewClusterer):
     """One-step multi-view clustering with diverse representation.
 
     Maps all views into several latent spaces of different dimension, weights the spaces by itself,
@@ -46,8 +47,8 @@ class OMVCDR(Reported, WatchedFit, NamedTransformer, MultiViewClusterer):
 
     Parameters
     ----------
-    n_clusters : int, default=8
-        Number of clusters k.
+    n_clusters : int or "auto", default=8
+        Number of clusters k; "auto" takes what `manyview.model_selection.choose` recommends.
     lam : float, default=0.5
         Pull of a sample towards its cluster, without units: at balanced clusters a sample is drawn
         lam / (1 + lam) of the way to the mean of its cluster.
@@ -93,6 +94,8 @@ class OMVCDR(Reported, WatchedFit, NamedTransformer, MultiViewClusterer):
     ----------
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each sample.
+    n_clusters_ : int
+        Number of clusters, given or found.
     space_weights_ : ndarray of shape (m,)
         Weight of each latent space; sums to 1.
     confidence_ : ndarray of shape (n_samples,)
@@ -143,7 +146,7 @@ class OMVCDR(Reported, WatchedFit, NamedTransformer, MultiViewClusterer):
 
     def __init__(
         self,
-        n_clusters: int = 8,
+        n_clusters: int | Literal["auto"] = 8,
         *,
         lam: float = 0.5,
         n_spaces: int = 3,
@@ -215,17 +218,18 @@ class OMVCDR(Reported, WatchedFit, NamedTransformer, MultiViewClusterer):
         """
         self._check_parameters()
         data = self._validate(X, present=present)
-        weights = checked_weights(sample_weight, data.n_samples, self.n_clusters)
+        weights = checked_weights(sample_weight, data.n_samples, self._fewest)
         counted = slice(None) if weights is None or weights.all() else weights > 0
+        k = self._count_clusters(data[counted])
         engine = choose_engine(self.engine, self.device)
         rng = generator(self.random_state)
         on_step = self._watched(narrator(callback, self.verbose), X)
-        with self._threads(data), on_step as told:
+        with self._threads(data, k), on_step as told:
             engine.load(data[counted], None if weights is None else weights[counted])
             schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
             check = memory_check(data.n_samples, data.dtype.itemsize, self.memory_limit)
             names = data.view_names
-            solution, fitted = fit(engine, self._settings(), schedule, names, rng, told, check)
+            solution, fitted = fit(engine, self._settings(k), schedule, names, rng, told, check)
             description = describe(engine, solution, data.n_views)
             self._fitted = fitted
             if engine.n_samples < data.n_samples:
@@ -233,6 +237,7 @@ class OMVCDR(Reported, WatchedFit, NamedTransformer, MultiViewClusterer):
             self.labels_ = engine.gather("labels")
             self.confidence_ = fitted.margins(engine)[:, 0].copy()
         self._store(solution)
+        self.n_clusters_ = k
         self.view_weights_ = description.view_weights
         self.cluster_view_weights_ = description.cluster_view_weights
         self.cluster_centers_ = description.cluster_centers
@@ -352,23 +357,21 @@ class OMVCDR(Reported, WatchedFit, NamedTransformer, MultiViewClusterer):
         check_is_fitted(self)
         data = self._validate_new(X, present=present)
         engine = choose_engine(self.engine, self.device)
-        with self._threads(data):
+        with self._threads(data, self.n_clusters_):
             return engine, self._fitted.label(engine, data)
 
-    def _threads(self, data: MultiViewData) -> AbstractContextManager[None]:
+    def _threads(self, data: MultiViewData, k: int) -> AbstractContextManager[None]:
         """Threads for products of the views with about six columns a cluster."""
         n, d = data.shape
-        return limit_threads(self.n_jobs, float(n) * d * 6 * min(self.n_clusters, 100))
+        return limit_threads(self.n_jobs, float(n) * d * 6 * min(k, 100))
 
-    def _settings(self) -> Settings:
+    def _settings(self, k: int) -> Settings:
         spaces = (self.n_spaces, self.latent_dims)
         smooth = self.scale == "auto" if self.smooth == "auto" else bool(self.smooth)
-        return Settings(
-            self.n_clusters, self.lam, *spaces, self.scale, self.weight_exponent, smooth
-        )
+        return Settings(k, self.lam, *spaces, self.scale, self.weight_exponent, smooth)
 
     def _check_parameters(self) -> None:
-        super()._check_parameters()
+        self._check_n_clusters()
         check_parameter("lam", self.lam, is_number(self.lam) and self.lam > 0, "a number > 0")
         check_parameter("n_spaces", self.n_spaces, is_count(self.n_spaces), "an integer >= 1")
         dims = self.latent_dims

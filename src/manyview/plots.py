@@ -13,8 +13,10 @@ from manyview.metrics import selective_accuracy
 if TYPE_CHECKING:
     from manyview.benchmark.statistics import Comparison
     from manyview.explanation import Explanation, FittedModel
+    from manyview.model_selection import Choice
 
 __all__ = [
+    "choice_curve",
     "cluster_confidence",
     "cluster_sizes",
     "cluster_view_weights",
@@ -245,6 +247,37 @@ def _named(clusters: Any) -> list[str]:
 
 def _colors(k: int) -> list[str]:
     return [COLORS[c % len(COLORS)] for c in range(k)]
+
+
+def choice_curve(choice: Choice, *, ax: Any = None) -> Any:
+    """What speaks for each number of clusters, and which is recommended.
+
+    Parameters
+    ----------
+    choice : Choice
+        Of `manyview.model_selection.choose`.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = _axes(ax, 6.4, 4.2)
+    k = choice.table["n_clusters"]
+    for column, style in (("excess", "C0"), ("stability", "C1"), ("score", "black")):
+        lw = 2 if column == "score" else 1
+        ax.plot(k, choice.table[column], color=style, marker="o", ms=3, lw=lw, label=column)
+    if choice.has_structure:
+        ax.axvline(choice.n_clusters, color="0.5", lw=1, ls="--")
+        title = f"{choice.n_clusters} clusters, sureness {choice.sureness:.2f}"
+    else:
+        title = f"no clear structure, sureness {choice.sureness:.2f}"
+    ax.set(xlabel="number of clusters", ylabel="1 is best", title=title)
+    ax.set_ylim(-0.1, 1.04)  # an excess far below zero is as little as zero
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False)
+    return ax
 
 
 def confidence_curve(

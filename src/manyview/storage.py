@@ -37,6 +37,7 @@ RECORDS: dict[str, type[Any]] = {
 # what a fit leaves on an estimator, and of which type
 ATTRIBUTES: dict[str, Any] = {
     "labels_": NDArray[np.int32],
+    "n_clusters_": int,
     "space_weights_": FloatArray,
     "confidence_": FloatArray,
     "stability_": float,

@@ -1,0 +1,115 @@
+"""Choose the number of clusters from the command line: read, judge with a progress bar, write."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from joblib import hash as digest
+from rich.console import Console
+
+from manyview import __version__
+from manyview.benchmark.progress import run_bar
+from manyview.durable import RowLog, atomic_path, write_text
+from manyview.errors import EngineUnavailableError
+from manyview.model_selection import Choice, choose
+from manyview.plots import choice_curve
+from manyview.tables import read_views
+from manyview.views import MultiViewData
+
+__all__ = ["Request", "choose_session"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the user asked for."""
+
+    paths: Iterable[Path]
+    reading: dict[str, Any]  # how `read_views` is to read them
+    fewest: int = 2
+    most: int = 40
+    seed: int = 0
+    n_jobs: int = 1
+
+
+def choose_session(request: Request, out: Path, console: Console) -> Choice:
+    """Recommend a number of clusters for files; go on where an earlier session stopped.
+
+    Parameters
+    ----------
+    request : Request
+        Files, how to read them, candidates and seed.
+    out : path
+        Folder for `rows.jsonl`, `table.csv`, `choice.json` and `choice.svg`.
+    console : rich.console.Console
+        Where progress and the recommendation are shown.
+
+    Returns
+    -------
+    Choice
+    """
+    candidates = range(request.fewest, request.most + 1)
+    if not candidates:
+        msg = f"--min {request.fewest} is above --max {request.most}; expected it below or equal."
+        raise ValueError(msg)
+    intake = read_views(list(request.paths), **request.reading)
+    for note in intake.notes:
+        console.print(note, markup=False)
+    out.mkdir(parents=True, exist_ok=True)
+    choice = _choose(intake.data, candidates, request, out, console)
+    _write(choice, out)
+    console.print(choice.sentence, markup=False)
+    console.print(f"Written: rows, table, choice and plot in {out}.", markup=False)
+    return choice
+
+
+def _choose(
+    data: MultiViewData, candidates: range, request: Request, out: Path, console: Console
+) -> Choice:
+    """Judge the candidates that have no row yet, and keep each row as it comes."""
+    log = RowLog(out / "rows.jsonl")
+    # a row depends on the largest candidate, since all share one spectrum
+    key = digest((data.views, data.present, request.seed, request.most, __version__))
+    before = [row for row in log.read() if row.pop("key", None) == key]
+    with run_bar(console) as bar:
+
+        def keep(row: dict[str, Any], n_done: int, n_all: int) -> None:
+            log.append({"key": key, **row})
+            text = f"{row['n_clusters']} clusters"
+            bar.bar.update(bar.task, completed=n_done, total=n_all, description=text)
+
+        bar.say("looking at the samples")
+        return choose(
+            data,
+            candidates,
+            random_state=request.seed,
+            n_jobs=request.n_jobs,
+            on_progress=keep,
+            rows=before,
+        )
+
+
+def _write(choice: Choice, out: Path) -> None:
+    """The table, the recommendation and its plot."""
+    write_text(out / "table.csv", choice.table.to_csv(index=False))
+    told = {
+        "n_clusters": choice.n_clusters,
+        "has_structure": choice.has_structure,
+        "sureness": choice.sureness,
+        "sentence": choice.sentence,
+        "manyview": __version__,
+    }
+    write_text(out / "choice.json", json.dumps(told, indent=2) + "\n")
+    try:
+        axes = choice_curve(choice)
+    except EngineUnavailableError as error:
+        logger.warning("No plot was drawn. %s", error)  # the table says the same
+        return
+    with atomic_path(out / "choice.svg") as path:
+        axes.figure.savefig(path, bbox_inches="tight")

@@ -1,0 +1,81 @@
+"""What was found for each number of clusters, and what to make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+__all__ = ["Choice", "decide"]
+
+STRUCTURE = 0.25  # excess × stability; noise, blobs and continua stay below
+WORDS = {0.7: "sure", 0.4: "fairly sure", 0.0: "unsure"}  # from which sureness on
+NEARLY = 0.95  # of the best score: such numbers of clusters are named beside it
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A recommended number of clusters.
+
+    Attributes
+    ----------
+    n_clusters : int
+        The recommendation; 1 where no structure was found.
+    has_structure : bool
+        Whether the clusters are clearer than those that one blob of the same shape falls into:
+        excess × stability of at least 0.25.
+    sureness : float
+        Between 0 and 1. For clusters their excess × stability, down to half of it where another
+        number of clusters, more than one away, scores as well; for no structure, how far they are
+        from any. From 0.7 on sure, from 0.4 on fairly sure.
+    sentence : str
+        The recommendation in words.
+    table : pandas.DataFrame
+        One row for each number of clusters: modularity of the partition and of one blob
+        (`one_blob`); `excess`, how far of the way from the latter to a perfect cut; `stability`,
+        the adjusted Rand index with the partitions of halves of the sample; `silhouette` and
+        `davies_bouldin` in the joint coordinates; `eigengap`; and `score` =
+        modularity² · excess · √stability, whose largest value is recommended.
+    """
+
+    n_clusters: int
+    has_structure: bool
+    sureness: float
+    sentence: str
+    table: pd.DataFrame
+
+
+def decide(rows: Sequence[Mapping[str, Any]], n_samples: int) -> Choice:
+    """Recommend the number of clusters with the largest score, if its clusters are any."""
+    table = pd.DataFrame(list(rows)).sort_values("n_clusters", ignore_index=True)
+    factors = table[["modularity", "excess", "stability"]].clip(lower=0)
+    table["score"] = factors["modularity"] ** 2 * factors["excess"] * factors["stability"] ** 0.5
+    best = table.iloc[int(table["score"].argmax())]
+    k = int(best["n_clusters"])
+    strength = float(max(best["excess"], 0) * max(best["stability"], 0))
+    figures = (
+        f"on {n_samples} samples they stand out {max(best['excess'], 0):.0%} of the way from one "
+        "blob to clusters without a link, and halves of the samples agree on them by "
+        f"{best['stability']:.2f} (1: fully)"
+    )
+    if strength < STRUCTURE:
+        sureness = 1 - strength
+        sentence = (
+            f"There is no clear structure, {_word(sureness)} (sureness {sureness:.2f}): the best "
+            f"cut is into {k} clusters, but {figures}."
+        )
+        return Choice(1, False, sureness, sentence, table)
+    is_far = (table["n_clusters"] - k).abs() > 1
+    rival = float((table.loc[is_far, "score"] / best["score"]).max()) if is_far.any() else 0.0
+    sureness = strength * (1 - rival**8 / 2)  # a rival at 0.9 of the score takes a fifth off
+    near = table.loc[table["score"] >= NEARLY * best["score"], "n_clusters"]
+    others = ", ".join(str(other) for other in near if other != k)
+    also = f" Nearly as good: {others}." if others else ""
+    sentence = f"{k} clusters, {_word(sureness)} (sureness {sureness:.2f}): {figures}.{also}"
+    return Choice(k, True, sureness, sentence, table)
+
+
+def _word(sureness: float) -> str:
+    return next(word for least, word in WORDS.items() if sureness >= least)

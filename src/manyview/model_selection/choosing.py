@@ -1,0 +1,198 @@
+"""Choose the number of clusters: one graph of a sample, cut into every number of clusters.
+
+A partition is judged by its modularity in a graph of near samples, against the modularity that the
+same steps reach on one blob with the mean and covariance of the sample,
+
+    excess = (Q − Q_blob) / (1 − 1/k − Q_blob),
+
+where 1 − 1/k is that of k clusters without a link. Its stability is the agreement with partitions
+of the graphs of two halves. All that grows with the number of candidates is a small QR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn.metrics import adjusted_rand_score, davies_bouldin_score
+
+from manyview.base import check_parameter, generator, is_count
+from manyview.blocks import FloatArray, IntArray
+from manyview.errors import NotEnoughSamplesError
+from manyview.model_selection.choice import Choice, decide
+from manyview.model_selection.graph import Spectrum, decompose, join_neighbors, modularity
+from manyview.model_selection.sample import draw_sample, locate
+from manyview.readings import SCALINGS, is_scale
+from manyview.threads import limit_threads
+from manyview.views import MultiViewData
+
+__all__ = ["choose"]
+
+SAMPLE_ROWS = 2000
+N_BLOBS = 2
+Row = dict[str, Any]
+OnProgress = Callable[[Row, int, int], None]
+
+
+def choose(
+    X: Any,
+    n_clusters: Iterable[int] = range(2, 41),
+    *,
+    scale: str | Sequence[str] | None = "auto",
+    max_samples: int = SAMPLE_ROWS,
+    random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
+    on_progress: OnProgress | None = None,
+    rows: Iterable[Mapping[str, Any]] = (),
+) -> Choice:
+    """Recommend a number of clusters, without labels.
+
+    Parameters
+    ----------
+    X : views
+        A list or dict of 2-D arrays, DataFrames or CSR matrices of the same samples, a
+        MultiViewData, or one 2-D array.
+    n_clusters : iterable of int, default=range(2, 41)
+        The candidates, each at least 2. Those beyond a quarter of the sample are left out.
+    scale : None, str or list of str, default="auto"
+        How views are read, as in `OMVCDR`.
+    max_samples : int, default=2000
+        Size of the sample that is looked at. Samples with all views come first, if there are 200.
+    random_state : int, RandomState or None, default=None
+        Seed of the sample, its halves and the blobs.
+    n_jobs : int, optional
+        Threads; None takes one.
+    on_progress : function of (row, number done, number in all), optional
+        Called after each candidate with its row of the table.
+    rows : iterable of mappings, default=()
+        Rows of an earlier call with the same X and seed, which are not computed again.
+
+    Returns
+    -------
+    Choice
+        `n_clusters`, `has_structure`, `sureness`, `sentence` and `table`.
+
+    Examples
+    --------
+    >>> from manyview.datasets import make_multiview_blobs
+    >>> from manyview.model_selection import choose
+    >>> choose(make_multiview_blobs(n_clusters=4, random_state=0).data, random_state=0).n_clusters
+    4
+    """
+    wanted = sorted(set(n_clusters))
+    is_usable = len(wanted) > 0 and all(is_count(k) and k >= 2 for k in wanted)
+    check_parameter("n_clusters", wanted, is_usable, "integers >= 2")
+    expected = f"None, 'auto', one of {SCALINGS} or a list of those"
+    check_parameter("scale", scale, is_scale(scale), expected)
+    check_parameter("max_samples", max_samples, is_count(max_samples), "an integer >= 1")
+    rng = generator(random_state)
+    data = draw_sample(MultiViewData.of(X), max_samples, rng)
+    candidates = [k for k in wanted if k <= data.n_samples // 4]
+    if not candidates:
+        msg = (
+            f"Found {data.n_samples} samples to look at; expected at least {4 * wanted[0]}, four a "
+            f"cluster. Bring more, or give the number of clusters yourself."
+        )
+        raise NotEnoughSamplesError(msg)
+    known = {row["n_clusters"]: dict(row) for row in rows if row["n_clusters"] in candidates}
+    waiting = [k for k in candidates if k not in known]
+    if waiting:
+        with limit_threads(1):
+            evidence = _gather(data, scale, max(candidates), rng, n_jobs)
+            for k in waiting:
+                known[k] = evidence.judge(k)
+                if on_progress is not None:
+                    on_progress(known[k], len(known), len(candidates))
+    return decide([known[k] for k in candidates], data.n_samples)
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A graph of some points, ready to be cut."""
+
+    graph: sparse.csr_array
+    spectrum: Spectrum
+
+    @classmethod
+    def of(cls, points: FloatArray, n_vectors: int, seed: int) -> _Cut:
+        graph = join_neighbors(points)
+        return cls(graph, decompose(graph, n_vectors, np.random.default_rng(seed)))
+
+    def quality(self, n_clusters: int) -> float:
+        return modularity(self.graph, self.spectrum.partition(n_clusters), n_clusters)
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """All that candidates are judged by."""
+
+    points: FloatArray  # (n, D)
+    whole: _Cut
+    blobs: Sequence[_Cut]
+    halves: Sequence[tuple[IntArray, _Cut]]
+
+    def judge(self, n_clusters: int) -> Row:
+        """The row of one candidate."""
+        labels = self.whole.spectrum.partition(n_clusters)
+        quality = modularity(self.whole.graph, labels, n_clusters)
+        blob = float(np.mean([cut.quality(n_clusters) for cut in self.blobs]))
+        values = self.whole.spectrum.values
+        agreement = [
+            adjusted_rand_score(labels[half], cut.spectrum.partition(n_clusters))
+            for half, cut in self.halves
+        ]
+        has_several = np.unique(labels).size > 1
+        return {
+            "n_clusters": n_clusters,
+            "modularity": quality,
+            "one_blob": blob,
+            "excess": (quality - blob) / (1 - 1 / n_clusters - blob),
+            "stability": float(np.mean(agreement)),
+            "silhouette": _silhouette(self.points, labels) if has_several else np.nan,
+            "davies_bouldin": davies_bouldin_score(self.points, labels) if has_several else np.nan,
+            "eigengap": float(values[n_clusters - 1] - values[n_clusters]),
+        }
+
+
+def _gather(
+    data: MultiViewData,
+    scale: str | Sequence[str] | None,
+    most: int,
+    rng: np.random.Generator,
+    n_jobs: int | None,
+) -> _Evidence:
+    """Graphs of the sample, of blobs of its shape and of its halves, each with its spectrum."""
+    place = locate(data, scale, rng)
+    halves = np.array_split(rng.permutation(data.n_samples), 2)
+    clouds = [
+        place.points,
+        *(place.one_blob(rng) for _ in range(N_BLOBS)),
+        *(place.points[half] for half in halves),
+    ]
+    seeds = rng.integers(2**31, size=len(clouds))
+    whole, *others = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(_Cut.of)(cloud, most + 1, int(seed))
+        for cloud, seed in zip(clouds, seeds, strict=True)
+    )
+    return _Evidence(
+        place.points, whole, others[:N_BLOBS], list(zip(halves, others[N_BLOBS:], strict=True))
+    )
+
+
+def _silhouette(points: FloatArray, labels: IntArray) -> float:
+    """Silhouette with the distances to cluster means in place of those to all samples."""
+    n = len(points)
+    _, own, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    member = sparse.csr_array((1 / sizes[own], (own, np.arange(n))), shape=(len(sizes), n))
+    means: FloatArray = np.asarray(member @ points)  # (k, D)
+    squares = np.einsum("ij,ij->i", points, points)[:, None] + np.einsum("ij,ij->i", means, means)
+    distances = np.sqrt(np.maximum(squares - 2 * points @ means.T, 0))  # (n, k)
+    near = distances[np.arange(n), own].copy()
+    distances[np.arange(n), own] = np.inf
+    other = distances.min(axis=1)
+    wider = np.maximum(near, other)
+    return float(np.mean(np.divide(other - near, wider, out=np.zeros(n), where=wider > 0)))

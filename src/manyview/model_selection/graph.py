@@ -1,0 +1,84 @@
+"""Clusters of a graph of near samples: its spectrum, a partition at each k, how well it is cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import qr
+from scipy.sparse.linalg import eigsh
+
+from manyview.blocks import FloatArray, IntArray
+
+__all__ = ["Spectrum", "decompose", "join_neighbors", "modularity"]
+
+CHUNK_ROWS = 1024
+FEWEST_NEIGHBORS, MOST_NEIGHBORS = 5, 25
+PRECISION = 1e-4  # of the eigenvalues
+TINY = float(np.finfo(np.float64).tiny)
+LEAST = 1e-30  # product of two radii: copies of a point are joined fully
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Largest eigenvalues of a random walk on a graph, and its eigenvectors."""
+
+    values: FloatArray  # (most,)
+    vectors: FloatArray  # (n, most)
+
+    def partition(self, n_clusters: int) -> IntArray:
+        """Clusters by a pivoted QR of the first k eigenvectors: no start, no iteration.
+
+        The pivots are k samples whose rows are as orthogonal as they come; turned towards them,
+        the largest coordinate of a row is its cluster.
+        """
+        rows = self.vectors[:, :n_clusters]
+        norms = np.linalg.norm(rows, axis=1, keepdims=True)
+        rows = rows / np.maximum(norms, TINY)  # (n, k)
+        pivots = qr(rows.T, mode="r", pivoting=True)[1][:n_clusters]
+        left, _, right = np.linalg.svd(rows[pivots].T)
+        return np.asarray(np.abs(rows @ (left @ right)).argmax(axis=1))
+
+
+def join_neighbors(points: FloatArray) -> sparse.csr_array:
+    """Weights exp(−‖x − x'‖² / (σ σ')) to the nearest √n / 2 points, σ the distance of the last."""
+    n = len(points)
+    points = points - points.mean(axis=0)  # far from the origin, squares would lose the distances
+    s = min(max(FEWEST_NEIGHBORS, min(MOST_NEIGHBORS, round(np.sqrt(n) / 2))), n - 1)
+    squares = np.einsum("ij,ij->i", points, points)  # (n,)
+    nearest, distances = np.empty((n, s), dtype=np.int64), np.empty((n, s))
+    for start in range(0, n, CHUNK_ROWS):
+        rows = slice(start, start + CHUNK_ROWS)
+        between = squares[rows, None] + squares - 2 * points[rows] @ points.T  # (rows, n)
+        own = np.arange(len(between))
+        between[own, start + own] = np.inf
+        nearest[rows] = np.argpartition(between, s - 1, axis=1)[:, :s]
+        distances[rows] = np.take_along_axis(between, nearest[rows], axis=1)
+    np.maximum(distances, 0, out=distances)
+    radius = np.sqrt(distances.max(axis=1))  # (n,)
+    weights = np.exp(-distances / np.maximum(radius[:, None] * radius[nearest], LEAST))
+    graph = sparse.csr_array((weights.ravel(), nearest.ravel(), np.arange(n + 1) * s), shape=(n, n))
+    return sparse.csr_array((graph + graph.T) / 2)
+
+
+def decompose(graph: sparse.csr_array, n_vectors: int, rng: np.random.Generator) -> Spectrum:
+    """Leading eigenpairs of D^(-1/2) A D^(-1/2)."""
+    n = graph.shape[0]
+    root = sparse.diags_array(1 / np.sqrt(graph.sum(axis=1)))
+    walk = root @ graph @ root
+    if n_vectors > n // 3:
+        values, vectors = np.linalg.eigh(walk.toarray())
+    else:
+        values, vectors = eigsh(walk, n_vectors, which="LA", v0=rng.random(n) + 0.5, tol=PRECISION)
+    order = np.argsort(-values)[:n_vectors]
+    return Spectrum(values[order], vectors[:, order])
+
+
+def modularity(graph: sparse.csr_array, labels: IntArray, n_clusters: int) -> float:
+    """Share of the weight inside clusters, less what their sizes alone would put there."""
+    n = len(labels)
+    member = sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, n_clusters))
+    between = (member.T @ graph @ member).toarray()  # (k, k)
+    between /= between.sum()
+    return float(np.trace(between) - np.square(between.sum(axis=1)).sum())
