@@ -96,6 +96,8 @@ class OMVCDR(Reported, WatchedFit, CountsClusters, NamedTransformer, MultiViewCl
         Cluster of each sample.
     n_clusters_ : int
         Number of clusters, given or found.
+    choice_ : Choice
+        Why so many, where n_clusters="auto"; not kept in a model file.
     space_weights_ : ndarray of shape (m,)
         Weight of each latent space; sums to 1.
     confidence_ : ndarray of shape (n_samples,)

@@ -7,6 +7,7 @@ from typing import Any
 
 from manyview.base import check_parameter, is_count
 from manyview.errors import DataWarning
+from manyview.model_selection.choice import Choice
 from manyview.model_selection.choosing import choose
 from manyview.views import MultiViewData
 
@@ -18,6 +19,7 @@ class CountsClusters:
 
     n_clusters: Any
     n_clusters_: int
+    choice_: Choice
     scale: Any
     random_state: Any
     n_jobs: int | None
@@ -38,8 +40,10 @@ class CountsClusters:
     def _count_clusters(self, data: MultiViewData) -> int:
         """The number that the user gave, else the one that `choose` recommends."""
         if not self._is_to_count:
+            vars(self).pop("choice_", None)
             return int(self.n_clusters)
-        choice = choose(data, scale=self.scale, random_state=self.random_state, n_jobs=self.n_jobs)
-        if not choice.has_structure:
-            warnings.warn(choice.sentence, DataWarning, stacklevel=3)
-        return choice.n_clusters
+        seed = self.random_state
+        self.choice_ = choose(data, scale=self.scale, random_state=seed, n_jobs=self.n_jobs)
+        if not self.choice_.has_structure:
+            warnings.warn(self.choice_.sentence, DataWarning, stacklevel=3)
+        return self.choice_.n_clusters

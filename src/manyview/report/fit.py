@@ -1,7 +1,7 @@
 """A fit to a dict of plain values: all that its page needs, and its JSON twin.
 
 Each key is one part: ``data``, ``clusters``, ``confidence``, ``weights``, ``heatmap``, ``map``,
-``meta``, ``objective``, ``sources`` and ``run``.
+``meta``, ``objective``, ``sources``, ``notes`` and ``run``.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def describe_fit(
     sources: Sequence[Mapping[str, Any]] | None = None,
     meta: Sequence[Mapping[str, Any]] | None = None,
     seconds: float | None = None,
+    notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Gather what a reader of the report of a fit wants to know.
 
@@ -56,6 +57,8 @@ def describe_fit(
         effect_name, p, p_adjusted, and by_cluster, a list of {cluster, text}.
     seconds : float, optional
         Time of the fit.
+    notes : sequence of str, optional
+        What a reader should know of how the data were read and the fit was made.
 
     Returns
     -------
@@ -84,6 +87,7 @@ def describe_fit(
         "meta": None if meta is None else list(meta),
         "objective": describe_objective(model),
         "sources": None if sources is None else list(sources),
+        "notes": list(notes),
         "run": {
             **describe_run(model),
             "repeat": _repeat(model, data) if command is None else [command],

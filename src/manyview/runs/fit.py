@@ -133,8 +133,8 @@ def fit_run(request: FitRequest, out: Path, console: Console) -> dict[str, Any]:
             sources=_sources(intake),
             meta=tested,
             seconds=seconds,
+            notes=notes,
         )
-        result["notes"] = notes
         _write(folder, model, names, result)
     show_notes(notes[len(intake.notes) :], console)
     show_result(result, out, console)
@@ -162,7 +162,10 @@ def _fit(model: OMVCDR, intake: Intake, console: Console) -> tuple[float, list[s
         start = time.perf_counter()
         model.fit(intake.data, callback=on_step)
         seconds = time.perf_counter() - start
-    return seconds, [str(warning.message) for warning in caught]
+    said = [str(warning.message) for warning in caught]
+    if hasattr(model, "choice_") and model.choice_.sentence not in said:
+        said.append(model.choice_.sentence)
+    return seconds, said
 
 
 def _aside(column: dict[str, str]) -> str:
