@@ -159,7 +159,7 @@ def test_the_page_answers_without_its_script(result, model):
         "manyview fit x.csv",
         "I 60%, II 40%",
         "<1e−15",
-        "rna.csv 1,234 age, sex –",
+        "rna.csv 1,234 age, sex",
         "1.25 s",
         "had come to rest",
         "g0",

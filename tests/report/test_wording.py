@@ -2,7 +2,14 @@
 
 import pytest
 
-from manyview.report.wording import as_percent, tell_confidence, tell_stability, tell_views
+from manyview.report.wording import (
+    as_percent,
+    count_clusters,
+    tell_confidence,
+    tell_findings,
+    tell_stability,
+    tell_views,
+)
 
 
 @pytest.mark.parametrize(
@@ -52,3 +59,11 @@ def test_stability_in_words(stability, text):
 def test_views_in_words(weights, text):
     views = [{"name": f"v{v}", "weight": weight} for v, weight in enumerate(weights)]
     assert text in tell_views(views)
+
+
+def test_one_cluster_is_not_compared_with_others():
+    assert count_clusters(1) == "1 cluster"
+    assert count_clusters(1200) == "1,200 clusters"
+    found = tell_findings({"data": {"n_samples": 9, "n_clusters": 1}, "confidence": {}})
+    assert found["stability"] == ""
+    assert found["confidence"].startswith("All samples are in one cluster")

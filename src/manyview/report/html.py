@@ -10,7 +10,7 @@ from jinja2 import Environment
 from manyview.pages import page_environment
 from manyview.report.drawing import N_COLORS, place_bars, place_curve
 from manyview.report.summary import MEASURES
-from manyview.report.wording import as_percent, tell_confidence, tell_stability, tell_views
+from manyview.report.wording import as_percent, count_clusters, tell_findings
 
 __all__ = ["FIT_SECTIONS", "SECTIONS", "render", "render_fit"]
 
@@ -85,15 +85,11 @@ def render_fit(result: Mapping[str, Any]) -> str:
         .get_template("base.html")
         .render(
             result,
-            title=f"{data['n_samples']:,} samples in {data['n_clusters']} clusters",
+            title=f"{data['n_samples']:,} samples in {count_clusters(data['n_clusters'])}",
             sections={name: path for name, path in FIT_SECTIONS.items() if is_given[name]},
             n_colors=N_COLORS,
             pictures=None,
-            words={
-                "confidence": tell_confidence(confidence, data["n_samples"]),
-                "stability": tell_stability(confidence),
-                "views": tell_views(result["weights"]["views"]),
-            },
+            words=tell_findings(result),
             drawn={
                 "objective": place_curve(result["objective"]["history"]),
                 "confidence": place_bars(confidence["histogram"]),

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["as_percent", "tell_confidence", "tell_stability", "tell_views"]
+__all__ = [
+    "as_percent",
+    "count_clusters",
+    "tell_confidence",
+    "tell_findings",
+    "tell_stability",
+    "tell_views",
+]
 
 # least mean agreement of the starts (adjusted Rand index), and what it means
 STABILITY = (
@@ -33,6 +40,44 @@ def as_percent(share: float) -> str:
     if 0.995 <= share < 1:
         return ">99%"
     return f"{share:.0%}".replace("-0%", "0%")
+
+
+def count_clusters(n_clusters: int) -> str:
+    """Write how many clusters there are.
+
+    Parameters
+    ----------
+    n_clusters : int
+        At least 1.
+
+    Returns
+    -------
+    str
+    """
+    return "1 cluster" if n_clusters == 1 else f"{n_clusters:,} clusters"
+
+
+def tell_findings(result: Mapping[str, Any]) -> dict[str, str]:
+    """Say what a fit found, a sentence or two each on stability, confidence and views.
+
+    Parameters
+    ----------
+    result : mapping
+        A described fit.
+
+    Returns
+    -------
+    dict of str
+    """
+    n_samples, confidence = result["data"]["n_samples"], result["confidence"]
+    if result["data"]["n_clusters"] == 1:
+        alone = "All samples are in one cluster: there is no other to be compared with."
+        return {"stability": "", "confidence": alone, "views": "No view sets anything apart."}
+    return {
+        "stability": tell_stability(confidence),
+        "confidence": tell_confidence(confidence, n_samples),
+        "views": tell_views(result["weights"]["views"]),
+    }
 
 
 def tell_confidence(confidence: Mapping[str, Any], n_samples: int) -> str:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from manyview.report.wording import tell_confidence, tell_stability, tell_views
+from manyview.report.wording import count_clusters, tell_findings
 
 __all__ = ["show_associations", "show_clusters", "show_found", "show_notes", "show_result"]
 
@@ -75,11 +75,11 @@ def show_result(result: Mapping[str, Any], out: Path, console: Console) -> None:
         Where to.
     """
     n_samples, n_clusters = result["data"]["n_samples"], result["data"]["n_clusters"]
-    console.print(f"\n[bold]{n_clusters} clusters of {n_samples:,} samples[/]")
+    console.print(f"\n[bold]{count_clusters(n_clusters)} of {n_samples:,} samples[/]")
     show_clusters(result["clusters"], console)
-    console.print(tell_stability(result["confidence"]))
-    console.print(tell_confidence(result["confidence"], n_samples))
-    console.print(escape(tell_views(result["weights"]["views"])))
+    for finding in tell_findings(result).values():
+        if finding:
+            console.print(escape(finding))
     if result["meta"]:
         show_associations(result["meta"], console)
     console.print(f"Written to {escape(str(out))}: labels, model, result and report.")

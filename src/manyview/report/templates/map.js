@@ -97,7 +97,7 @@
   }
 
   function filter() {
-    const low = control("low").value * 2.55, high = control("high").value * 2.55;
+    const low = (control("low").value / 100) * 255, high = (control("high").value / 100) * 255;
     let count = 0;
     shown = new Uint32Array(n);
     for (let i = 0; i < n; i++) {
