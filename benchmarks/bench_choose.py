@@ -40,7 +40,7 @@ ASKED = (
     *("blobs 3", "blobs 7", "blobs 20", "blobs 35"),
 )
 QUICK = ("synthetic3d", "blobs 3", "noise, normal")
-N_SEEDS = 2
+SEEDS = (10, 11, 12)  # the rule was set while looking at others, of the same stored sets
 # what each column alone would choose: its largest value, or its smallest
 CRITERIA = {
     "score": 1,
@@ -225,15 +225,23 @@ def findings(rows: pd.DataFrame) -> str:
     per_seed = right[asked].groupby(rows["seed"]).sum()
     ratio = rows["seconds"] / rows["fit_seconds"]
     has_more = ~asked & ~empty
+    counted, denied = rows["chosen"] > 1, ~empty & (rows["chosen"] == 1)
     slowest = rows.loc[ratio.idxmax()]
+
+    def mean(which: pd.Series) -> float:
+        return float(rows.loc[which, "sureness"].mean())
+
     return (
         f"Of the ten sets {', '.join(ASKED)}: within ± 1 on "
-        f"{' and '.join(map(str, per_seed))} (seeds {', '.join(map(str, per_seed.index))}; asked "
+        f"{', '.join(map(str, per_seed))} (seeds {', '.join(map(str, per_seed.index))}; asked "
         f"for: 7). Views without clusters, told so: {right[empty].sum()} of {empty.sum()}. All "
-        f"others: within ± 1 in {right[has_more].sum()} of {has_more.sum()} runs.\n\nMean sureness "
-        f"where the number is right: {rows.loc[right & ~empty, 'sureness'].mean():.2f}; where it "
-        f"is wrong: {rows.loc[~right & ~empty, 'sureness'].mean():.2f}. Time over that of one fit: "
-        f"median {ratio.median():.1f}, most {ratio.max():.1f} ({slowest['data']}; asked for: 10)."
+        f"others: within ± 1 in {right[has_more].sum()} of {has_more.sum()} runs; "
+        f"{denied.sum()} runs on sets with classes say that there is no structure.\n\n"
+        f"Mean sureness of a number that is right: {mean(right & counted):.2f}; of one that is "
+        f"wrong: {mean(~right & counted):.2f}; of no structure, rightly: "
+        f"{mean(right & empty):.2f}; where there are classes: {mean(denied):.2f}. Time "
+        f"over that of one fit: median {ratio.median():.1f}, most {ratio.max():.1f} "
+        f"({slowest['data']}; asked for: 10)."
     )
 
 
@@ -269,7 +277,7 @@ def main() -> None:
         with limit_threads(1):
             measure("compile", DRAWN["blobs 3"], 0)
             for name, source in found.items():
-                for seed in range(1 if options.quick else N_SEEDS):
+                for seed in SEEDS[:1] if options.quick else SEEDS:
                     collected.append(measure(name, source, seed))
                     print(collected[-1], flush=True)
         rows = pd.DataFrame(collected)

@@ -28,8 +28,8 @@ class Choice:
         excess × stability of at least 0.25.
     sureness : float
         Between 0 and 1. For clusters their excess × stability, down to half of it where another
-        number of clusters, more than one away, scores as well; for no structure, how far they are
-        from any. From 0.7 on sure, from 0.4 on fairly sure.
+        number of clusters, more than one away, scores as well; for no structure, how far below
+        0.25 that product is, as a share of it. From 0.7 on sure, from 0.4 on fairly sure.
     sentence : str
         The recommendation in words.
     table : pandas.DataFrame
@@ -61,7 +61,7 @@ def decide(rows: Sequence[Mapping[str, Any]], n_samples: int) -> Choice:
         f"{best['stability']:.2f} (1: fully)"
     )
     if strength < STRUCTURE:
-        sureness = 1 - strength
+        sureness = 1 - strength / STRUCTURE
         sentence = (
             f"There is no clear structure, {_word(sureness)} (sureness {sureness:.2f}): the best "
             f"cut is into {k} clusters, but {figures}."

@@ -34,7 +34,7 @@ __all__ = ["Schedule", "polish", "solve"]
 
 RESTING_SHARE = 1 / 200  # labels that move in an iteration at rest, as a share of the samples
 RESTING_FALL = 2e-4  # fall of F in an iteration at rest, as a share of F
-MAX_SETTLING_SWEEPS = 1000
+WORTHWHILE = 5e-4  # how much lower F must be at the first bases for another brisk start to go on
 SAME = 1e-9
 
 
@@ -47,10 +47,9 @@ class Schedule:
     tol: float
     init: str = "k-means++"
     first_sweeps: int = 30  # at the first bases, at most
+    last_sweeps: int = 1000  # after the last iteration, at most
     keeps_labels: bool = False  # the first start begins with the labels that the engine has
-    is_selective: bool = (
-        False  # a start that is not the lowest so far at the first bases ends there
-    )
+    is_brisk: bool = False  # ends once F hardly falls, and at the first bases if behind others
 
 
 def solve(
@@ -74,11 +73,12 @@ def solve(
             moments = start.first_moments(beginning, engine.kernels, schedule.init, rng)
             _label(engine, beginning.model, moments)
         run = _Run(engine, schedule, n_start, int(rng.integers(2**31)), on_step)
-        solution = run.alternate(beginning.model, lowest if schedule.is_selective else np.inf)
-        lowest = min(lowest, run.beginning)
+        to_beat = (1 - WORTHWHILE) * lowest if schedule.is_brisk else np.inf
+        solution = run.alternate(beginning.model, to_beat)
         engine.map_reduce(keep)
-        if solution is not None and _is_lower(solution, best):
-            best = solution
+        if solution is not None:
+            lowest = run.beginning
+            best = solution if _is_lower(solution, best) else best
     assert best is not None
     stability = _agreement(engine, best, schedule.n_init)
     engine.map_reduce(recall, best.start)
@@ -167,10 +167,11 @@ class _Run:
             model = self._weigh(n_iter, moments, model, n_moved)  # eq. (α)
             fall = 1 - self._trace[-1] / self._trace[-2] if self._trace[-2] else 0.0
             n_resting = n_resting + 1 if n_moved <= RESTING_SHARE * engine.n_samples else 0
-            converged = fall <= schedule.tol or (n_resting >= 2 and fall <= RESTING_FALL)
+            is_resting = n_resting >= 2 or schedule.is_brisk
+            converged = fall <= schedule.tol or (is_resting and fall <= RESTING_FALL)
             if converged:
                 break
-        moments, n_moved = self._settle(moments, model)
+        moments, n_moved = self._settle(moments, model, schedule.last_sweeps)
         self._trace.append(self._report("settle", n_iter, moments, model, n_moved))
         return Solution(
             model=model,
@@ -201,7 +202,7 @@ class _Run:
         return self._engine.scan(update_Y, (moments.copy(), 0), seed, model)
 
     def _settle(
-        self, moments: ClusterMoments, model: Model, max_sweeps: int = MAX_SETTLING_SWEEPS
+        self, moments: ClusterMoments, model: Model, max_sweeps: int
     ) -> tuple[ClusterMoments, int]:
         """Sweep at fixed bases and weights until no label moves, so that `predict` agrees."""
         total = 0

@@ -18,8 +18,8 @@ from manyview.solver.state import OnStep, Problem, Solution
 __all__ = ["fit", "memory_check"]
 
 FIRST_PULL = 0.2  # of λ: at weak pull all spaces count, and neighbors are not drawn to one cluster
-FIRST_ITERATIONS = 5  # neighbors hardly change later
-FIRST_SWEEPS = 5  # before the iterations: enough to tell a good start from a bad one
+FIRST_ITERATIONS = 3  # neighbors hardly change later
+FIRST_SWEEPS = 3  # before the iterations: enough to tell a good start from a bad one
 SAMPLE_ROWS = 10_000  # neighbors are found, and starts are made, on so many,
 ROWS_PER_CLUSTER = 10  # and on no fewer for each cluster
 
@@ -52,18 +52,19 @@ def fit(
     problem = read_and_state(few, weak, readings, view_names)
     check(problem)
     short = replace(schedule, first_sweeps=FIRST_SWEEPS)
-    once = replace(short, n_init=1, max_iter=min(schedule.max_iter, FIRST_ITERATIONS))
+    most = min(schedule.max_iter, FIRST_ITERATIONS)
+    once = replace(short, n_init=1, max_iter=most, last_sweeps=1)
     first = solve(few, problem, once, rng, on_step)
     before = Fitted(first.model, first.moments)
     neighborhood = look_around(few, first.model, n_anchors, rng)
     mixed = _state_mixed(few, settings, problem)
-    solution = solve(few, mixed, replace(short, keeps_labels=True, is_selective=True), rng, on_step)
+    solution = solve(few, mixed, replace(short, keeps_labels=True, is_brisk=True), rng, on_step)
     fitted = Fitted(solution.model, solution.moments, before, neighborhood)
     if few is engine:
         return solution, fitted
     fitted.read(engine)
     mixed = _state_mixed(engine, settings, problem)
-    solution = polish(engine, mixed, solution, schedule, rng, on_step)
+    solution = polish(engine, mixed, solution, replace(schedule, is_brisk=True), rng, on_step)
     return solution, replace(fitted, model=solution.model, moments=solution.moments)
 
 

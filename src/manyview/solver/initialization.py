@@ -28,6 +28,7 @@ __all__ = ["Beginning", "begin", "count_distinct", "fill_empty", "first_moments"
 SAMPLE_ROWS = 10_000
 ROWS_PER_CLUSTER = 5
 POWER_STEPS = 3
+KMEANS_STEPS = 6  # the sweeps that follow take the labels to rest
 MANY_CLUSTERS = 1000  # beyond, careful seeding costs more than the fit that follows
 
 
@@ -65,7 +66,7 @@ def first_moments(
             problem.n_clusters,
             init="random" if has_many else init,
             n_init=1,
-            max_iter=1 if has_many else 50,
+            max_iter=1 if has_many else KMEANS_STEPS,
             random_state=int(rng.integers(2**31)),
         ).fit(beginning.coordinates, sample_weight=weights)
     labels = kmeans.labels_.astype(np.int32)
@@ -109,7 +110,8 @@ def _leading_coordinates(
     width = min(max(problem.dims) + 10, n, sum(len(mean) for mean in problem.means))
     root = np.sqrt(np.concatenate([block.weights for block in sample]))[:, None]  # (n, 1)
     Q = rng.standard_normal((n, width))
-    for _ in range(POWER_STEPS):
+    # mixes of neighbors have few directions
+    for _ in range(1 if problem.readings[0].is_mixed else POWER_STEPS):
         Q = _times(sample, kernels, problem, _cross(sample, kernels, root * Q))
         with limit_blas(1):
             Q, _ = np.linalg.qr(root * Q)

@@ -126,6 +126,7 @@ def read_mixes(engine: Engine, tables: tuple[FloatArray, ...]) -> None:
     """Let the mixes be the views, with rows of unit norm."""
     engine.map_reduce(_read_mixes, tables)
     engine.map_reduce(set_row_factors, (True,) * len(tables))
+    engine.map_reduce(_take_factors_in)
 
 
 def _read_mixes(
@@ -136,3 +137,16 @@ def _read_mixes(
     empty = np.empty((len(block.labels), 0), dtype=block.projection.dtype)
     group = np.zeros_like(block.group)
     return replace(block, views=views, group=group, projection=empty), Sums(())
+
+
+def _take_factors_in(block: Block, kernels: Kernels) -> tuple[Block, Sums]:
+    """Shares times the row factors: seven products a row, once, for one a column in each visit."""
+    views = []
+    for view in block.views:
+        shares, factor = view.values, view.factor
+        assert isinstance(shares, sparse.csr_array)
+        assert factor is not None
+        scaled = shares.data * np.repeat(factor, np.diff(shares.indptr)).astype(shares.dtype)
+        values = sparse.csr_array((scaled, shares.indices, shares.indptr), shape=shares.shape)
+        views.append(replace(view, values=values, factor=None))
+    return replace(block, views=tuple(views)), Sums(())

@@ -41,6 +41,8 @@ __all__ = [
     "update_alpha",
 ]
 
+WELL_CONDITIONED = 1e-8  # least over largest eigenvalue of CᵀC
+
 
 def project(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ClusterMoments]:
     """b_i = Σ_v H_vᵀ x_vi / u_i − shift, and the moments of b by cluster."""
@@ -222,9 +224,14 @@ def orthonormalize_all(
 
 
 def orthonormalize(C: FloatArray, fallback: FloatArray | None = None) -> FloatArray:
-    """Polar factor U Wᵀ of C by its SVD; through CᵀC orthonormality would be lost."""
+    """Polar factor U Wᵀ of C: through CᵀC where that loses no more than half of the digits."""
     if fallback is not None and not np.any(C):
         return fallback
     largest = np.abs(C).max(initial=0.0)
-    U, _, Wt = np.linalg.svd(C / largest if largest > 0 else C, full_matrices=False)
+    scaled = C / largest if largest > 0 else C
+    squares, W = np.linalg.eigh(scaled.T @ scaled)
+    if squares[0] > WELL_CONDITIONED * squares[-1]:
+        Q = scaled @ ((W / np.sqrt(squares)) @ W.T)
+        return np.asarray(1.5 * Q - 0.5 * Q @ (Q.T @ Q))  # a Newton step brings the digits back
+    U, _, Wt = np.linalg.svd(scaled, full_matrices=False)
     return np.asarray(U @ Wt)
