@@ -26,15 +26,18 @@ def main() -> None:
         )
         run_demo(folder / "demo")
         take(folder / "report.html", IMAGES / "report.png", 2060)
+        take(folder / "report.html", IMAGES / "map.png", 2060, "section:has(canvas)")
         take(folder / "demo" / "report.html", IMAGES / "demo.png", 780)
 
 
-def take(page: Path, picture: Path, height: int) -> None:
-    """Take a picture of the top of a page."""
+def take(page: Path, picture: Path, height: int, part: str | None = None) -> None:
+    """Take a picture of the top of a page, or of a part of it."""
     with browser() as opened:
         sheet = opened.new_page(viewport={"width": WIDTH, "height": height})
         sheet.goto(page.as_uri())
-        write_bytes(picture, sheet.screenshot())
+        sheet.wait_for_timeout(500)
+        shown = sheet if part is None else sheet.locator(part)
+        write_bytes(picture, shown.screenshot())
     print(f"{picture}: {picture.stat().st_size / 1000:.0f} kB")
 
 

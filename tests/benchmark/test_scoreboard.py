@@ -61,6 +61,11 @@ def test_the_page_holds_every_method_and_set_and_needs_nothing_else(rows, tmp_pa
     assert len(pd.read_csv(tmp_path / "scoreboard_sets.csv")) == 7
 
 
+def test_variants_alone_have_a_page_too(rows, tmp_path):
+    write_scoreboard(rows[rows["method"] == VARIANT], tmp_path)
+    assert VARIANTS[VARIANT] in (tmp_path / "scoreboard.html").read_text()
+
+
 def test_every_variant_can_be_made():
     for name in VARIANTS:
         assert find_method(name).make(n_clusters=3, random_state=0).n_clusters == 3

@@ -120,7 +120,7 @@ def _by_set(rows: pd.DataFrame, metric: str, methods: list[str]) -> list[dict[st
     scores = mean_scores(rows, metric)[methods]
     lines = []
     for data, values in scores.iterrows():
-        best = np.nanmax(values.to_numpy(dtype=float))
+        best = values.max()  # NaN where no method has a value, or there is none but variants
         cells = [{"value": v, "is_best": v == best} for v in values]
         lines.append({"name": data, "cells": cells})
     return lines
