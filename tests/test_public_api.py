@@ -159,6 +159,7 @@ LAYERS = {
     "model_selection": {
         "base",
         "blocks",
+        "contingency",
         "engines",
         "errors",
         "readings",

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.metrics import adjusted_rand_score, davies_bouldin_score
+from sklearn.metrics.pairwise import euclidean_distances
 
 from manyview.base import check_parameter, generator, is_count
 from manyview.blocks import FloatArray, IntArray
+from manyview.contingency import tabulate
 from manyview.errors import NotEnoughSamplesError
 from manyview.model_selection.choice import Choice, decide
 from manyview.model_selection.graph import Spectrum, decompose, join_neighbors, modularity
@@ -142,18 +143,18 @@ class _Evidence:
         blob = float(np.mean([cut.quality(n_clusters) for cut in self.blobs]))
         values = self.whole.spectrum.values
         agreement = [
-            adjusted_rand_score(labels[half], cut.spectrum.partition(n_clusters))
+            tabulate(labels[half], cut.spectrum.partition(n_clusters)).pairs().adjusted_rand()
             for half, cut in self.halves
         ]
-        has_several = np.unique(labels).size > 1
+        silhouette, davies_bouldin = _compactness(self.points, labels)
         return {
             "n_clusters": n_clusters,
             "modularity": quality,
             "one_blob": blob,
             "excess": (quality - blob) / (1 - 1 / n_clusters - blob),
             "stability": float(np.mean(agreement)),
-            "silhouette": _silhouette(self.points, labels) if has_several else np.nan,
-            "davies_bouldin": davies_bouldin_score(self.points, labels) if has_several else np.nan,
+            "silhouette": silhouette,
+            "davies_bouldin": davies_bouldin,
             "eigengap": float(values[n_clusters - 1] - values[n_clusters]),
         }
 
@@ -183,16 +184,22 @@ def _gather(
     )
 
 
-def _silhouette(points: FloatArray, labels: IntArray) -> float:
-    """Silhouette with the distances to cluster means in place of those to all samples."""
+def _compactness(points: FloatArray, labels: IntArray) -> tuple[float, float]:
+    """Silhouette, with cluster means in place of their samples, and the Davies-Bouldin index."""
     n = len(points)
     _, own, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    if len(sizes) == 1:
+        return np.nan, np.nan
     member = sparse.csr_array((1 / sizes[own], (own, np.arange(n))), shape=(len(sizes), n))
     means: FloatArray = np.asarray(member @ points)  # (k, D)
-    squares = np.einsum("ij,ij->i", points, points)[:, None] + np.einsum("ij,ij->i", means, means)
-    distances = np.sqrt(np.maximum(squares - 2 * points @ means.T, 0))  # (n, k)
+    distances = euclidean_distances(points, means)  # (n, k)
     near = distances[np.arange(n), own].copy()
     distances[np.arange(n), own] = np.inf
     other = distances.min(axis=1)
     wider = np.maximum(near, other)
-    return float(np.mean(np.divide(other - near, wider, out=np.zeros(n), where=wider > 0)))
+    silhouette = np.divide(other - near, wider, out=np.zeros(n), where=wider > 0).mean()
+    radius = member @ near  # (k,)
+    apart = euclidean_distances(means)  # (k, k)
+    np.fill_diagonal(apart, np.inf)
+    worst = np.max((radius[:, None] + radius) / np.maximum(apart, np.finfo(float).tiny), axis=1)
+    return float(silhouette), float(worst.mean())

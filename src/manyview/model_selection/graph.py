@@ -77,8 +77,8 @@ def decompose(graph: sparse.csr_array, n_vectors: int, rng: np.random.Generator)
 
 def modularity(graph: sparse.csr_array, labels: IntArray, n_clusters: int) -> float:
     """Share of the weight inside clusters, less what their sizes alone would put there."""
-    n = len(labels)
-    member = sparse.csr_array((np.ones(n), labels, np.arange(n + 1)), shape=(n, n_clusters))
-    between = (member.T @ graph @ member).toarray()  # (k, k)
-    between /= between.sum()
-    return float(np.trace(between) - np.square(between.sum(axis=1)).sum())
+    source = np.repeat(labels, np.diff(graph.indptr))  # cluster of the row of each entry
+    inside = graph.data[source == labels[graph.indices]].sum()
+    degrees = np.bincount(source, weights=graph.data, minlength=n_clusters)  # (k,)
+    total = degrees.sum()
+    return float(inside / total - np.square(degrees / total).sum())
