@@ -123,12 +123,19 @@ def _leading_coordinates(
 
 
 def _cross(sample: Sequence[Block], kernels: Kernels, Z: FloatArray) -> tuple[FloatArray, ...]:
-    """X_vᵀ Z over the sample, one array a view."""
+    """X_vᵀ Z over the sample, one array a view, baselines left out as `project` does."""
     ends = np.cumsum([len(block.labels) for block in sample])
     total: Sums | None = None
     for block, part in zip(sample, np.split(Z, ends[:-1]), strict=True):
         sums = kernels.accumulate(block.views, kernels.asarray(part, like=block.projection))
-        total = sums if total is None else total + sums
+        column_sums = part.sum(axis=0)  # (columns,)
+        near = Sums(
+            tuple(
+                C if view.baseline is None else C - np.outer(view.baseline, column_sums)
+                for C, view in zip(sums.arrays, block.views, strict=True)
+            )
+        )
+        total = near if total is None else total + near
     assert total is not None
     return total.arrays
 

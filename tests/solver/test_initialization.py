@@ -1,0 +1,27 @@
+"""Where fits start."""
+
+import numpy as np
+import pytest
+
+from manyview.solver.initialization import begin
+from manyview.solver.problem import Settings, restate
+from manyview.views import MultiViewData
+from solver.test_updates import posed
+
+
+def lengths_of_first_coordinates(views):
+    """Of half of the samples, in a problem that was stated for all."""
+    engine, model, _ = posed(MultiViewData.of(views), 3)
+    few = engine.subsample(40, np.random.default_rng(1))
+    problem = restate(few, Settings(3, 0.3, 3, None, None, 2.0), model.problem)
+    found = begin(few, problem, np.random.default_rng(0)).coordinates
+    return np.linalg.norm(found - found.mean(axis=0), axis=0)
+
+
+@pytest.mark.parametrize("offset", [1000.0, 2.0**20])
+def test_the_first_coordinates_of_a_sample_do_not_see_where_the_data_lie(rng, offset):
+    views = [rng.standard_normal((80, d)) * np.geomspace(5, 0.5, d) for d in (30, 40)]
+    views = [view - view.mean(axis=0) for view in views]
+    near = lengths_of_first_coordinates(views)
+    far = lengths_of_first_coordinates([view + offset for view in views])
+    np.testing.assert_allclose(far, near, rtol=0.05)
