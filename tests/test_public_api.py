@@ -162,6 +162,7 @@ LAYERS = {
         "contingency",
         "engines",
         "errors",
+        "kernels",
         "readings",
         "solver",
         "threads",

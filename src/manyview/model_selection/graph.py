@@ -10,6 +10,7 @@ from scipy.linalg import qr
 from scipy.sparse.linalg import eigsh
 
 from manyview.blocks import FloatArray, IntArray
+from manyview.kernels._rows import nearest_shares
 
 __all__ = ["Spectrum", "decompose", "join_neighbors", "modularity"]
 
@@ -47,13 +48,14 @@ def join_neighbors(points: FloatArray) -> sparse.csr_array:
     points = points - points.mean(axis=0)  # far from the origin, squares would lose the distances
     s = min(max(FEWEST_NEIGHBORS, min(MOST_NEIGHBORS, round(np.sqrt(n) / 2))), n - 1)
     squares = np.einsum("ij,ij->i", points, points)  # (n,)
-    nearest, distances = np.empty((n, s), dtype=np.int64), np.empty((n, s))
+    nearest, distances = np.empty((n, s), dtype=np.int32), np.empty((n, s))
+    unused = np.empty((CHUNK_ROWS, s))
     for start in range(0, n, CHUNK_ROWS):
         rows = slice(start, start + CHUNK_ROWS)
         between = squares[rows, None] + squares - 2 * points[rows] @ points.T  # (rows, n)
         own = np.arange(len(between))
         between[own, start + own] = np.inf
-        nearest[rows] = np.argpartition(between, s - 1, axis=1)[:, :s]
+        nearest_shares(between, nearest[rows], unused[: len(between)])  # argpartition takes longer
         distances[rows] = np.take_along_axis(between, nearest[rows], axis=1)
     np.maximum(distances, 0, out=distances)
     radius = np.sqrt(distances.max(axis=1))  # (n,)
