@@ -71,7 +71,7 @@ def main() -> None:
         code = 2
     if code == INTERRUPTED:
         typer.echo("manyview: stopped by Ctrl-C; no file is half-written.", err=True)
-    sys.exit(code)
+    sys.exit(code or 0)
 
 
 def _refuse(error: Any) -> int:
