@@ -55,10 +55,12 @@ def timed(action: Callable[[], object]) -> float:
 
 
 def iteration_times(data: MultiViewData, k: int, n_iter: int) -> list[float]:
-    """Seconds of each iteration of one fit: both products and everything between."""
+    """Seconds of each iteration on all rows: both products and everything between."""
     marks: list[float] = []
 
     def mark(progress) -> None:
+        if progress.step == "start":  # of a start on a sample, or then on all rows
+            marks.clear()
         if progress.step == "weights":
             marks.append(time.perf_counter())
 
