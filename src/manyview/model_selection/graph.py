@@ -10,7 +10,6 @@ from scipy.linalg import qr
 from scipy.sparse.linalg import eigsh
 
 from manyview.blocks import FloatArray, IntArray
-from manyview.kernels._rows import nearest_shares
 
 __all__ = ["Spectrum", "decompose", "join_neighbors", "modularity"]
 
@@ -44,6 +43,8 @@ class Spectrum:
 
 def join_neighbors(points: FloatArray) -> sparse.csr_array:
     """Weights exp(−‖x − x'‖² / (σ σ')) to the nearest √n / 2 points, σ the distance of the last."""
+    from manyview.kernels._rows import nearest_shares  # numba is not loaded before it is needed
+
     n = len(points)
     points = points - points.mean(axis=0)  # far from the origin, squares would lose the distances
     s = min(max(FEWEST_NEIGHBORS, min(MOST_NEIGHBORS, round(np.sqrt(n) / 2))), n - 1)
