@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from manyview import __version__
-from manyview.file_commands import FIT_EXAMPLES, PREDICT_EXAMPLES, fit, predict
+from manyview.file_commands import FIT_EXAMPLES, PREDICT_EXAMPLES, Paths, fit, predict
 
 __all__ = [
     "app",
@@ -33,8 +33,7 @@ USER_ERRORS = (ValueError, OSError, ImportError, MemoryError)
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 INTERRUPTED = 130
 
-# How files are read, in the words of `read_views`: shared by the commands that take files.
-Files = Annotated[list[Path], typer.Argument(help="Files or folders with the views.")]
+# How files are read, in the words of `read_views`.
 IdColumn = Annotated[str | None, typer.Option("--id", help="Column with the sample names.")]
 SamplesIn = Annotated[
     str, typer.Option("--samples", help="Where the samples are: auto, rows or columns.")
@@ -181,7 +180,7 @@ def report(
 
 @app.command()
 def choose(
-    files: Files,
+    files: Paths,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("choose"),
     fewest: Annotated[int, typer.Option("--min", min=2, help="Fewest clusters.")] = 2,
     most: Annotated[int, typer.Option("--max", min=2, help="Most clusters.")] = 40,

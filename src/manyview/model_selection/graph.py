@@ -9,11 +9,10 @@ from scipy import sparse
 from scipy.linalg import qr
 from scipy.sparse.linalg import eigsh
 
-from manyview.blocks import FloatArray, IntArray
+from manyview.blocks import CHUNK_ROWS, FloatArray, IntArray
 
 __all__ = ["Spectrum", "decompose", "join_neighbors", "modularity"]
 
-CHUNK_ROWS = 1024
 FEWEST_NEIGHBORS, MOST_NEIGHBORS = 5, 25
 PRECISION = 1e-4  # of the eigenvalues
 TINY = float(np.finfo(np.float64).tiny)
