@@ -35,8 +35,8 @@ class InMemory:
         self._blocks: list[Block] = []
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
-        """Cut the rows into blocks of whole chunks."""
-        self._data = data
+        """Cut the rows into blocks of whole chunks; views on disk are read."""
+        self._data = data.in_memory()
         self.n_samples = data.n_samples
         if self._block_rows is None:
             row_bytes = sum(data.n_features) * data.dtype.itemsize
@@ -132,7 +132,7 @@ class InMemory:
 
 def _view_rows(data: MultiViewData, reading: Reading, rows: slice) -> ViewRows:
     """Rows of one reading; what a sample lacks gets the factor zero."""
-    values = data.views[reading.view][rows]
+    values = data.arrays[reading.view][rows]
     factor = absent = None
     if data.present is not None and not data.present[rows, reading.view].all():
         present = data.present[rows, reading.view]
