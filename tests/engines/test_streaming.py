@@ -101,8 +101,8 @@ def test_rows_are_read_only_where_a_visit_looks_at_them(on_disk, monkeypatch):
     engine.map_reduce(keep)
     assert reads == []
     total = engine.map_reduce(look_at_rows).arrays[0]
-    np.testing.assert_allclose(total, np.asarray(on_disk[0]).sum(axis=0))
     starts = [rows.start for rows in reads]
+    np.testing.assert_allclose(total, np.asarray(on_disk[0]).sum(axis=0))
     assert starts[:5] == [0, 1024, 2048, 3072, 4096]
     assert len(starts) <= 6  # and, ahead, the first block of the next pass
 
