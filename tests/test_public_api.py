@@ -69,6 +69,7 @@ def test_the_names_of_the_design_are_there(names):
 DOCUMENTED = [
     "manyview.OMVCDR",
     "manyview.OMVCDR.fit",
+    "manyview.OMVCDR.partial_fit",
     "manyview.OMVCDR.predict",
     "manyview.OMVCDR.transform",
     "manyview.OMVCDR.score",
@@ -175,9 +176,11 @@ LAYERS = {
         "threads",
         "views",
     },
+    "batches": {"base", "solver", "views"},
     "parameters": {"base", "model_selection", "readings"},
     "estimator": {
         "base",
+        "batches",
         "checkpoint",
         "parameters",
         "blocks",

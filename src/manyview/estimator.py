@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from manyview.base import MultiViewClusterer, checked_weights, generator
+from manyview.batches import TaughtInBatches
 from manyview.blocks import FloatArray
 from manyview.callbacks import WatchedFit, with_callbacks
 from manyview.checkpoint import Checkpoint
@@ -24,7 +25,7 @@ from manyview.output import NamedTransformer
 from manyview.parameters import CheckedParameters
 from manyview.reported import Reported
 from manyview.solver.alternation import Schedule
-from manyview.solver.description import describe
+from manyview.solver.description import Description, describe
 from manyview.solver.fitting import fit, memory_check
 from manyview.solver.inference import Fitted
 from manyview.solver.problem import Settings
@@ -35,7 +36,9 @@ from manyview.views import MultiViewData, is_list_of_views
 __all__ = ["OMVCDR"]
 
 
-class OMVCDR(Reported, WatchedFit, CheckedParameters, NamedTransformer, MultiViewClusterer):
+class OMVCDR(
+    Reported, WatchedFit, TaughtInBatches, CheckedParameters, NamedTransformer, MultiViewClusterer
+):
     """One-step multi-view clustering with diverse representation.
 
     Maps all views into several latent spaces of different dimension, weights the spaces by itself,
@@ -247,25 +250,20 @@ class OMVCDR(Reported, WatchedFit, CheckedParameters, NamedTransformer, MultiVie
             self.labels_ = engine.gather("labels")
             self.confidence_ = fitted.margins(engine)[:, 0].copy()
         self._store(solution)
+        self._show(description)
         self.n_clusters_ = k
-        self.view_weights_ = description.view_weights
-        self.cluster_view_weights_ = description.cluster_view_weights
-        self.cluster_centers_ = description.cluster_centers
         self.readings_ = [
             (data.view_names[r.view], r.scaling) for r in solution.model.problem.readings
         ]
         self.engine_ = engine.name
         self._remember(X, data)
+        self._forget_batches()
         if journal is not None:
             journal.clear()
         return self
 
     def _store(self, solution: Solution) -> None:
-        """Copy what the user sees from the solution."""
-        cuts = solution.model.problem.starts[1:]
-        self.space_weights_ = solution.model.alpha
-        per_reading = [np.split(H, cuts, axis=1) for H in self._fitted.bases]
-        self.bases_ = [list(bases) for bases in zip(*per_reading, strict=True)]
+        """Copy what the user sees of the search from the solution."""
         self.objective_ = solution.objective
         self.objective_history_ = solution.history
         self.n_iter_ = solution.n_iter
@@ -279,6 +277,16 @@ class OMVCDR(Reported, WatchedFit, CheckedParameters, NamedTransformer, MultiVie
                 "max_iter to let it finish."
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=3)
+
+    def _show(self, description: Description) -> None:
+        """Copy what the user sees of the model."""
+        model = self._fitted.model
+        self.space_weights_ = model.alpha
+        per_reading = [np.split(H, model.problem.starts[1:], axis=1) for H in self._fitted.bases]
+        self.bases_ = [list(bases) for bases in zip(*per_reading, strict=True)]
+        self.view_weights_ = description.view_weights
+        self.cluster_view_weights_ = description.cluster_view_weights
+        self.cluster_centers_ = description.cluster_centers
 
     def predict(self, X: Any, *, present: Any = None) -> NDArray[np.int32]:
         """Cluster of new samples, each taken for itself; the training samples get `labels_`.

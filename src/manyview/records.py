@@ -20,6 +20,7 @@ from manyview.archive import DTYPES
 from manyview.blocks import ClusterMoments, ColumnMoments, Sums
 from manyview.readings import Reading
 from manyview.solver.inference import Fitted
+from manyview.solver.online import Seen
 from manyview.solver.problem import ViewColumns
 from manyview.solver.smoothing import Neighborhood
 from manyview.solver.state import Model, Problem
@@ -29,7 +30,7 @@ __all__ = ["RECORDS", "decode", "decode_map", "encode", "has_type", "require"]
 RECORDS: dict[str, type[Any]] = {
     record.__name__: record
     for record in (
-        *(Fitted, Model, Problem, Reading, ClusterMoments, Neighborhood),  # a fit
+        *(Fitted, Model, Problem, Reading, ClusterMoments, Neighborhood, Seen),  # a fit
         *(Sums, ColumnMoments, ViewColumns),  # what passes return
     )
 }

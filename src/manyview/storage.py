@@ -15,6 +15,7 @@ from manyview.blocks import FloatArray
 from manyview.errors import ModelFileError
 from manyview.records import decode_map, encode, has_type, require
 from manyview.solver.inference import Fitted
+from manyview.solver.online import Seen
 from manyview.solver.soundness import has_sound_shapes
 
 __all__ = ["SavedModel"]
@@ -47,6 +48,7 @@ ATTRIBUTES: dict[str, Any] = {
 OPTIONAL: dict[str, Any] = {
     "feature_names_in_": NDArray[np.object_],  # where X was a DataFrame
     "_sklearn_output_config": dict[str, str],  # where set_output was called
+    "_batches": Seen,  # where partial_fit was called
 }
 
 

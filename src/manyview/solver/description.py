@@ -13,7 +13,7 @@ from manyview.kernels import Kernels
 from manyview.solver.state import Model, Solution
 from manyview.solver.updates import share_out
 
-__all__ = ["Description", "describe", "sum_clusters"]
+__all__ = ["Description", "describe", "describe_sums", "sum_clusters"]
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,20 @@ class Description:
 
 def describe(engine: Engine, solution: Solution, n_views: int) -> Description:
     """Cluster means and view weights, by one pass over the rows."""
-    model, k = solution.model, solution.model.problem.n_clusters
+    sums = engine.map_reduce(sum_clusters, solution.model.problem.n_clusters)
+    return describe_sums(sums, solution.model, solution.moments, n_views)
+
+
+def describe_sums(totals: Sums, model: Model, moments: ClusterMoments, n_views: int) -> Description:
+    """Cluster means and view weights, from what `sum_clusters` returned."""
     which = tuple(reading.view for reading in model.problem.readings)
-    sums = engine.map_reduce(sum_clusters, k).arrays
+    sums = totals.arrays
     raw, weight = sums[:n_views], sums[n_views : 2 * n_views]  # v: (k, d_v) and (k,)
     with np.errstate(invalid="ignore", divide="ignore"):
         centers = [total / n[:, None] for total, n in zip(raw, weight, strict=True)]
     n_readings = len(which)
     read, present = sums[2 * n_views : -n_readings], sums[-n_readings:]  # (k, d_v) and (k,)
-    shares, by_cluster = _reading_shares(read, present, solution.moments, model)
+    shares, by_cluster = _reading_shares(read, present, moments, model)
     of_view = np.equal.outer(which, np.arange(n_views)).astype(np.float64)  # (readings, V)
     return Description(centers, shares @ of_view, by_cluster @ of_view)
 

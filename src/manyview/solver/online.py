@@ -1,0 +1,71 @@
+"""Samples that come in batches: each is labelled, learnt from, and let go.
+
+The clusters are moved on the statistics of all samples so far; the bases are the polar factors of
+X'ᵀ Z summed over all batches, those of earlier ones with the z that they had then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from numpy.random import Generator
+
+from manyview.blocks import Sums
+from manyview.engines import Engine
+from manyview.solver.description import sum_clusters
+from manyview.solver.inference import Fitted
+from manyview.solver.problem import measure
+from manyview.solver.updates import (
+    accumulate,
+    predict,
+    project,
+    recount,
+    shrinkage,
+    update_alpha,
+    update_H,
+    update_Y,
+)
+
+__all__ = ["Seen", "begin", "learn"]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is remembered of batches that are gone, beside their cluster moments."""
+
+    cross: Sums  # reading: (d_v, D), Σ_batches X'ᵀ Z
+    totals: Sums  # sums of the rows of each cluster, as `sum_clusters` returns them
+    n_samples: int
+
+
+def begin(engine: Engine, fitted: Fitted) -> Seen:
+    """Look back on a first batch, whose rows the engine has, read as those of the fit."""
+    engine.map_reduce(predict, fitted.model, fitted.moments)
+    cross = engine.map_reduce(accumulate, shrinkage(fitted.moments, fitted.model))
+    totals = engine.map_reduce(sum_clusters, fitted.model.problem.n_clusters)
+    return Seen(cross, totals, engine.n_samples)
+
+
+def learn(engine: Engine, fitted: Fitted, seen: Seen, rng: Generator) -> tuple[Fitted, Seen]:
+    """Take in the rows of an engine, which were read as those of the fit."""
+    model, before = fitted.model, fitted.moments
+    *_, energies, weight, _ = engine.map_reduce(measure).arrays
+    total = model.problem.weight + float(weight)
+    problem = replace(
+        model.problem,
+        weight=total,
+        lam=model.problem.lam * model.problem.weight / total,  # λ is scaled to the samples
+        energies=model.problem.energies + energies,
+    )
+    model = replace(model, problem=problem)
+    engine.map_reduce(predict, model, before)
+    moments = before + engine.map_reduce(recount, model)
+    seed = int(rng.integers(2**31))
+    moments, _ = engine.scan(update_Y, (moments.copy(), 0), seed, model)
+    cross = seen.cross + engine.map_reduce(accumulate, shrinkage(moments, model))
+    model = update_H(cross, model)
+    totals = seen.totals + engine.map_reduce(sum_clusters, problem.n_clusters)
+    moments = before + engine.map_reduce(project, model)
+    model = update_alpha(moments, model)
+    fitted = replace(fitted, model=model, moments=moments)
+    return fitted, Seen(cross, totals, seen.n_samples + engine.n_samples)
