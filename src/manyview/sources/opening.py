@@ -62,8 +62,8 @@ def open_rows(where: Where, *, key: str | None = None) -> Rows:
     others = [path for path in paths if _ending(path) != _ending(paths[0])]
     if others:
         msg = (
-            f"{paths[0]} and {others[0]} are of two formats; expected parts of one. Name those of one "
-            "format, for example with a pattern."
+            f"{paths[0]} and {others[0]} are of two formats; expected parts of one. Name "
+            "those of one format, for example with a pattern."
         )
         raise ViewError(msg)
     opened = [_open(path, key) for path in paths]
