@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +89,16 @@ class Rows(ABC):
         -------
         ndarray of shape (len(rows), n_features)
         """
+        return self._gather(np.asarray(rows), self._fill)
+
+    def _gather(self, rows: IntArray, fill: Callable[[int, NDArray[Any]], None]) -> NDArray[Any]:
+        """Sorted rows, by reading each run of near ones."""
         out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
-        for some in self._near(np.asarray(rows)):
+        for some in self._near(rows):
             first, last = int(rows[some.start]), int(rows[some.stop - 1])
-            piece = self.read(slice(first, last + 1))
-            out[some] = piece[np.asarray(rows[some]) - first]
+            piece = np.empty((last + 1 - first, self.shape[1]), dtype=self.dtype)
+            fill(first, piece)
+            out[some] = piece[rows[some] - first]
         return out
 
     def _near(self, rows: IntArray) -> Iterator[slice]:
