@@ -49,7 +49,7 @@ def test_every_public_function_and_class_of_a_module_is_in_its_all(name):
             "load_digits_views load_file load_benchmark make_multiview_blobs",
         ),
         ("manyview.omics", "cluster_anndata cluster_mudata"),
-        ("manyview.tables", "read_views read_known read_meta Intake"),
+        ("manyview.tables", "read_views read_known read_meta open_views Intake"),
         ("manyview.association", "associate Associations"),
         ("manyview.report", "describe_fit render_fit"),
         (
@@ -94,6 +94,7 @@ DOCUMENTED = [
     "manyview.omics.cluster_mudata",
     "manyview.tables.read_views",
     "manyview.tables.read_known",
+    "manyview.tables.open_views",
     "manyview.tables.read_meta",
     "manyview.association.associate",
     "manyview.model_selection.choose",
