@@ -275,6 +275,13 @@ def test_a_chunk_that_two_reads_share_is_decoded_once(tmp_path, monkeypatch, X):
     assert decoded == list(range(29))
 
 
+def test_nothing_is_kept_of_a_file_that_was_read_to_its_end(view):
+    view.read(slice(0, 11))
+    view.read(slice(11, 29))
+    assert getattr(view, "_cursor", None) is None
+    assert getattr(view, "_kept", (-1, None)) == (-1, None)
+
+
 def test_a_sample_reads_little_more_than_its_rows(tmp_path, monkeypatch):
     np.save(tmp_path / "x.npy", np.arange(4e5).reshape(-1, 4))
     view = open_rows(tmp_path / "x.npy")

@@ -96,7 +96,8 @@ class Columns(File):
                 done = cursor.at - start
                 batch = cursor.advance(len(out) - done)
                 self._decode(batch, out[done : done + batch.num_rows], start + done)
-            self._cursor = cursor
+            if cursor.at < len(self):  # of many shards, those that are done must hold nothing
+                self._cursor = cursor
 
     def _seek(self, start: int) -> _Cursor:
         """Go on from where the last read ended, unless the group of `start` is nearer."""

@@ -137,12 +137,16 @@ class Chunked(Arrays):
                 values = self._chunk(source, begin)[at - begin : at - begin + n_rows]
             out[at - start : at - start + n_rows] = values
             at += n_rows
+        if stop == len(self):  # of many shards, those that are done must hold nothing
+            self._kept = (-1, None)
 
     def _chunk(self, source: Any, begin: int) -> Any:
         with self._lock:
-            if self._kept[0] != begin:
-                self._kept = (begin, source[begin : min(begin + self.grain, len(self))])
-            return self._kept[1]
+            kept, values = self._kept
+            if kept != begin:
+                values = source[begin : min(begin + self.grain, len(self))]
+                self._kept = (begin, values)
+            return values
 
 
 class Zarr(Chunked):

@@ -132,10 +132,11 @@ class Rows(ABC):
                 msg = f"a mask of shape {rows.shape} does not fit {len(self)} rows"
                 raise IndexError(msg)
             return self if rows.all() else self.take(np.flatnonzero(rows))
-        rows = np.where(rows < 0, rows + len(self), rows).astype(np.intp)
-        if rows.size and not (rows.min() >= 0 and rows.max() < len(self)):
-            msg = f"row {int(rows.max())} is out of range for {len(self)} rows"
+        outside = rows[(rows < -len(self)) | (rows >= len(self))]
+        if outside.size:
+            msg = f"row {outside[0]} is out of range for {len(self)} rows"
             raise IndexError(msg)
+        rows = np.where(rows < 0, rows + len(self), rows).astype(np.intp)
         if np.all(rows[1:] >= rows[:-1]):
             return self.take(rows)
         wanted, place = np.unique(rows, return_inverse=True)
@@ -150,7 +151,7 @@ class Rows(ABC):
         return values if dtype is None else values.astype(dtype, copy=False)
 
     def __repr__(self) -> str:
-        """Kind, sizes, and bytes on disk."""
+        """Kind, sizes and dtype."""
         return f"{type(self).__name__}({self.shape[0]} × {self.shape[1]}, {self.dtype})"
 
 
