@@ -44,7 +44,7 @@ class MultiViewClusterer(NotebookDisplay, ClusterMixin, BaseEstimator):  # type:
         Parameters
         ----------
         X : views
-            A list or dict of 2-D arrays, DataFrames, sparse matrices or AnnData of the same
+            A list or dict of 2-D arrays, DataFrames, sparse matrices, AnnData or files of the same
             samples, a MuData, a MultiViewData, or one 2-D table (cut by `view_sizes`).
         y : ignored
             Present for the scikit-learn interface.

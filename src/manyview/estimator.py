@@ -203,7 +203,7 @@ class OMVCDR(
         Parameters
         ----------
         X : views
-            A list or dict of 2-D arrays, DataFrames, sparse matrices or AnnData of the same
+            A list or dict of 2-D arrays, DataFrames, sparse matrices, AnnData or files of the same
             samples, a MuData, a MultiViewData, or one 2-D table (cut by `view_sizes`).
             A row of nothing but NaN is a missing view.
         y : ignored

@@ -27,6 +27,10 @@ FIT_EXAMPLES = """
 
   manyview fit image.npy text.npy --clusters 100 --seed 1 --json
 
+[bold]Shards on disk[/], a quoted pattern a view, or an array or column of a file:
+
+  manyview fit 'img_*.npy' txt.h5::vectors --clusters 100 --memory 8GB
+
 [bold]One file[/] with all views, or a folder of files:
 
   manyview fit data.mat --clusters 10
@@ -157,6 +161,16 @@ def fit(
             rich_help_panel=CLUSTERING,
         ),
     ] = None,
+    engine: Annotated[
+        Literal["auto", "memory", "stream"],
+        typer.Option(help="Where the rows are: in memory, or on disk.", rich_help_panel=CLUSTERING),
+    ] = "auto",
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Memory to use, such as 8GB.", rich_help_panel=CLUSTERING
+        ),
+    ] = None,
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
@@ -178,6 +192,8 @@ def fit(
         starts=starts,
         max_iter=max_iter,
         jobs=jobs,
+        engine=engine,
+        memory=memory,
         command=shlex.join(["manyview", *sys.argv[1:]]),
     )
     _print_json(fit_run(request, out, Console(quiet=quiet, stderr=json)), json)

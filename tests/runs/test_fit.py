@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -236,7 +237,7 @@ def test_a_folder_below_a_file_is_refused_before_anything_is_read(command, tmp_p
 def test_the_help_shows_examples_in_80_columns(command):
     code, out, _ = command("fit", "--help")
     assert code == 0
-    assert out.count("  manyview fit ") == 5
+    assert out.count("  manyview fit ") == 6
     assert max(map(len, out.splitlines())) <= 80
     assert command("predict", "--help")[1].count("  manyview predict ") == 3
 
@@ -270,12 +271,18 @@ def test_the_commands_of_the_docs_work(command, tables, truth, tmp_path):
     np.save(tmp_path / "image.npy", tables["rna"])
     np.save(tmp_path / "text.npy", tables["meth"])
     np.save(tmp_path / "new_text.npy", tables["meth"].iloc[:9])
+    for part, rows in enumerate(np.array_split(tables["rna"].to_numpy(), 2)):
+        np.save(tmp_path / f"img_{part}.npy", rows)
+    captions = pd.DataFrame(
+        {"name": truth.astype(str), "embedding": list(tables["meth"].to_numpy())}
+    )
+    captions.to_parquet(tmp_path / "captions.parquet")
     views = np.empty((1, 2), dtype=object)
     views[0, 0], views[0, 1] = tables["rna"].to_numpy(), tables["protein"].to_numpy()
     savemat(tmp_path / "handwritten.mat", {"X": views, "Y": truth})
-    assert len(shown) == 6
+    assert len(shown) == 7
     for line in shown:
-        program, *arguments = line.split()
+        program, *arguments = shlex.split(line)
         assert program == "manyview"
         assert command(*arguments)[0] == 0, line
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import warnings
 from collections.abc import Sequence
@@ -20,9 +21,11 @@ from manyview.errors import NotEnoughSamplesError, ViewError
 from manyview.estimator import OMVCDR
 from manyview.progress import fit_bar
 from manyview.report import describe_fit, render_fit
-from manyview.runs.folder import FILES, MODEL, run_folder, write_table
+from manyview.runs.folder import FILES, MODEL, PASSES, run_folder, write_table
 from manyview.runs.terminal import show_found, show_notes, show_result
-from manyview.tables import Intake, read_meta, read_views
+from manyview.sources import Rows
+from manyview.tables import Intake, open_views, read_meta, read_views
+from manyview.tables.stored import is_pattern
 
 __all__ = ["FitRequest", "fit_run"]
 
@@ -34,7 +37,7 @@ class FitRequest:
     Attributes
     ----------
     paths : sequence of paths
-        Files and folders with the views.
+        Files and folders with the views; a pattern stands for the shards of one.
     clusters : str
         Number of clusters, or "auto".
     id, samples, missing, nan, views
@@ -45,6 +48,10 @@ class FitRequest:
         `random_state`, `lam`, `n_init`, `max_iter` and `n_jobs` of OMVCDR.
     scale : str
         That of OMVCDR; "none" for None, and several with commas between them.
+    engine : str
+        That of OMVCDR. With "stream", or where a path is a pattern, rows stay on disk.
+    memory : str, optional
+        `memory_limit` of OMVCDR, such as "8GB".
     command : str, optional
         The command line, for the report.
     """
@@ -63,6 +70,8 @@ class FitRequest:
     starts: int = 5
     max_iter: int = 100
     jobs: int | None = None
+    engine: str = "auto"
+    memory: str | None = None
     command: str | None = None
 
     def estimator(self) -> OMVCDR:
@@ -80,6 +89,8 @@ class FitRequest:
             n_init=self.starts,
             max_iter=self.max_iter,
             n_jobs=self.jobs,
+            engine=self.engine,
+            memory_limit=None if self.memory is None else _n_bytes(self.memory),
             random_state=self.seed,
         )
         model._check_parameters()  # before files are read, which may take long
@@ -106,20 +117,13 @@ def fit_run(request: FitRequest, out: Path, console: Console) -> dict[str, Any]:
     model = request.estimator()
     with run_folder(out) as folder:
         with console.status("reading"):
-            intake = read_views(
-                request.paths,
-                id=request.id,
-                samples=request.samples,
-                missing=request.missing,
-                nan=request.nan,
-                view_names=request.views,
-            )
+            intake = _read(request)
         show_found(intake.found, console)
         show_notes(intake.notes, console)
         names = intake.data.sample_names
         assert names is not None  # tables have names, be it numbers
         meta = None if request.meta is None else read_meta(request.meta, names, id=request.id)
-        seconds, warned = _fit(model, intake, console)
+        seconds, warned = _fit(model, intake, out / PASSES, console)
         notes = [*intake.notes, *warned]
         tested = None
         if meta is not None:
@@ -141,6 +145,36 @@ def fit_run(request: FitRequest, out: Path, console: Console) -> dict[str, Any]:
     return _summary(model, result, out)
 
 
+def _read(request: FitRequest) -> Intake:
+    """Tables, read; or arrays that stay on disk, which have no names and are not turned."""
+    tabular = {
+        "id": request.id,
+        "samples": request.samples,
+        "missing": request.missing,
+        "nan": request.nan,
+    }
+    if request.engine != "stream" and not any(map(is_pattern, request.paths)):
+        return read_views(request.paths, view_names=request.views, **tabular)  # type: ignore[arg-type]
+    asked = [f"--{name}" for name, value in tabular.items() if value != getattr(FitRequest, name)]
+    if asked:
+        msg = (
+            f"{' and '.join(asked)}: for tables only; with --engine stream or a pattern, rows "
+            "stay on disk and are matched by position. Leave them out."
+        )
+        raise ViewError(msg)
+    return open_views(request.paths, view_names=request.views)
+
+
+def _n_bytes(text: str) -> float:
+    """Bytes of a size such as 8GB, 500 MiB or 2000000000."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", text.strip().lower())
+    if found is None or float(found[1]) == 0:
+        msg = f"--memory is {text!r}; expected a size such as 8GB or 500MB."
+        raise ViewError(msg)
+    step = 1024.0 if found[3] else 1000.0
+    return float(found[1]) * step ** ("kmgt".index(found[2]) + 1 if found[2] else 0)
+
+
 def _n_clusters(text: str) -> Any:
     """The number that --clusters names; what "auto" means is the estimator's affair."""
     if text == "auto":
@@ -151,16 +185,22 @@ def _n_clusters(text: str) -> Any:
     return int(text)
 
 
-def _fit(model: OMVCDR, intake: Intake, console: Console) -> tuple[float, list[str]]:
-    """Fit, and return the seconds and what the library warned of."""
+def _fit(model: OMVCDR, intake: Intake, passes: Path, console: Console) -> tuple[float, list[str]]:
+    """Fit, and return the seconds and what the library warned of.
+
+    A fit of rows on disk may take long: its passes are noted, and the same command goes on.
+    """
     n_samples, k = intake.data.n_samples, model.n_clusters
     if isinstance(k, int) and k > n_samples:
         msg = f"--clusters is {k}, and there are {n_samples} samples; ask for fewer clusters."
         raise NotEnoughSamplesError(msg)
+    if passes.exists():
+        console.print("Going on where an earlier run was stopped.")
     with warnings.catch_warnings(record=True) as caught, fit_bar(console) as on_step:
         warnings.simplefilter("always")
         start = time.perf_counter()
-        model.fit(intake.data, callback=on_step)
+        is_long = any(isinstance(view, Rows) for view in intake.data.views)
+        model.fit(intake.data, callback=on_step, checkpoint=passes if is_long else None)
         seconds = time.perf_counter() - start
     said = [str(warning.message) for warning in caught]
     if hasattr(model, "choice_") and model.choice_.sentence not in said:

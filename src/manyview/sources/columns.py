@@ -23,7 +23,7 @@ from manyview.sources.rows import File, float_dtype
 
 __all__ = ["Arrow", "Columns", "Parquet"]
 
-BATCH_BYTES = 1 << 22
+BATCH_BYTES = 1 << 24
 
 
 class _Cursor:
@@ -96,7 +96,8 @@ class Columns(File):
                 done = cursor.at - start
                 batch = cursor.advance(len(out) - done)
                 self._decode(batch, out[done : done + batch.num_rows], start + done)
-            self._cursor = cursor
+            if cursor.at < len(self):  # of many shards, those that are done must hold nothing
+                self._cursor = cursor
 
     def _seek(self, start: int) -> _Cursor:
         """Go on from where the last read ended, unless the group of `start` is nearer."""
@@ -171,9 +172,10 @@ class Parquet(Columns):
     def _group(self, group: int) -> Iterator[Any]:
         from pyarrow import parquet
 
-        # a buffer: without it all of a row group is read at once
+        # with a buffer for each column, a row group is not read at once
+        buffer = max(1 << 16, BATCH_BYTES // len(self._columns))
         with parquet.ParquetFile(
-            self.path, metadata=self._metadata, buffer_size=BATCH_BYTES, pre_buffer=False
+            self.path, metadata=self._metadata, buffer_size=buffer, pre_buffer=False
         ) as file:
             yield from file.iter_batches(
                 self._batch_rows, row_groups=[group], columns=self._columns, use_threads=False

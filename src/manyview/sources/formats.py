@@ -5,22 +5,46 @@ from __future__ import annotations
 import importlib
 import threading
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from manyview.blocks import IntArray
 from manyview.errors import EngineUnavailableError, ViewError
 from manyview.sources.rows import PIECE_BYTES, File, float_dtype
 
-__all__ = ["Chunked", "Hdf5", "Npy", "Zarr", "choose_matrix", "needed"]
+__all__ = ["Arrays", "Chunked", "Hdf5", "Npy", "Zarr", "choose_matrix", "needed"]
 
 NPY_GRAIN = 1 << 14  # bytes: reads of less cost as much
 
 
-class Npy(File):
+class Arrays(File):
+    """Rows of a file that is opened for each read, and once for all rows that are taken."""
+
+    @abstractmethod
+    def _opened(self) -> AbstractContextManager[Any]:
+        """The file or array, opened."""
+
+    @abstractmethod
+    def _copy(self, source: Any, start: int, out: NDArray[Any]) -> None:
+        """Read rows of what `_opened` gives."""
+
+    def _fill(self, start: int, out: NDArray[Any]) -> None:
+        with self._opened() as source:
+            self._copy(source, start, out)
+
+    def take(self, rows: IntArray) -> NDArray[Any]:
+        """Read some rows, and little else."""
+        with self._opened() as source:
+            return self._gather(np.asarray(rows), partial(self._copy, source))
+
+
+class Npy(Arrays):
     """The rows of a `.npy` file, by positioned reads into the caller's memory."""
 
     def __init__(self, path: Path, key: str | None = None) -> None:
@@ -54,21 +78,23 @@ class Npy(File):
         msg = f"{self.path} holds Python objects; expected numbers. Save it as a numeric array."
         raise ViewError(msg)
 
-    def _fill(self, start: int, out: NDArray[Any]) -> None:
-        width = self.shape[1] * self._stored_dtype.itemsize
-        with self.path.open("rb", buffering=0) as file:
-            file.seek(self._offset + start * width)
-            if self._stored_dtype == out.dtype:
-                self._read(file, out)
-                return
-            step = max(1, PIECE_BYTES // width)
-            piece = np.empty((min(step, len(out)), out.shape[1]), dtype=self._stored_dtype)
-            for begin in range(0, len(out), step):
-                some = out[begin : begin + step]
-                self._read(file, piece[: len(some)])
-                some[...] = piece[: len(some)]
+    def _opened(self) -> AbstractContextManager[Any]:
+        return self.path.open("rb", buffering=0)
 
-    def _read(self, file: Any, out: NDArray[Any]) -> None:
+    def _copy(self, source: Any, start: int, out: NDArray[Any]) -> None:
+        width = self.shape[1] * self._stored_dtype.itemsize
+        source.seek(self._offset + start * width)
+        if self._stored_dtype == out.dtype:
+            self._read_on(source, out)
+            return
+        step = max(1, PIECE_BYTES // width)
+        piece = np.empty((min(step, len(out)), out.shape[1]), dtype=self._stored_dtype)
+        for begin in range(0, len(out), step):
+            some = out[begin : begin + step]
+            self._read_on(source, piece[: len(some)])
+            some[...] = piece[: len(some)]
+
+    def _read_on(self, file: Any, out: NDArray[Any]) -> None:
         """Fill `out` with the bytes that follow."""
         left = out.reshape(-1).view(np.uint8)
         while left.size:
@@ -79,7 +105,7 @@ class Npy(File):
             left = left[n:]
 
 
-class Chunked(File):
+class Chunked(Arrays):
     """Rows that are decoded in chunks of `grain`; one that is read in part is kept for the next."""
 
     def __init__(self, path: Path, key: str | None = None) -> None:
@@ -96,11 +122,7 @@ class Chunked(File):
         self.dtype = float_dtype(array.dtype)
         self.grain = 1 if array.chunks is None else int(array.chunks[0])
 
-    @abstractmethod
-    def _load(self, start: int, stop: int) -> NDArray[Any]:
-        """Decode rows."""
-
-    def _fill(self, start: int, out: NDArray[Any]) -> None:
+    def _copy(self, source: Any, start: int, out: NDArray[Any]) -> None:
         stop, grain = start + len(out), self.grain
         most = max(1, PIECE_BYTES // (grain * out[0].nbytes))  # chunks
         at = start
@@ -109,18 +131,22 @@ class Chunked(File):
             n_whole = min((stop - at) // grain, most) if at == begin else 0
             if n_whole:
                 n_rows = n_whole * grain
-                values = self._load(at, at + n_rows)
+                values = source[at : at + n_rows]
             else:
                 n_rows = min(begin + grain, stop) - at
-                values = self._chunk(begin)[at - begin : at - begin + n_rows]
+                values = self._chunk(source, begin)[at - begin : at - begin + n_rows]
             out[at - start : at - start + n_rows] = values
             at += n_rows
+        if stop == len(self):  # of many shards, those that are done must hold nothing
+            self._kept = (-1, None)
 
-    def _chunk(self, begin: int) -> Any:
+    def _chunk(self, source: Any, begin: int) -> Any:
         with self._lock:
-            if self._kept[0] != begin:
-                self._kept = (begin, self._load(begin, min(begin + self.grain, len(self))))
-            return self._kept[1]
+            kept, values = self._kept
+            if kept != begin:
+                values = source[begin : min(begin + self.grain, len(self))]
+                self._kept = (begin, values)
+            return values
 
 
 class Zarr(Chunked):
@@ -134,12 +160,12 @@ class Zarr(Chunked):
         self._describe(item)
         self._array = item
 
-    def _load(self, start: int, stop: int) -> NDArray[Any]:
-        return np.asarray(self._array[start:stop])
+    def _opened(self) -> AbstractContextManager[Any]:
+        return nullcontext(self._array)
 
 
 class Hdf5(Chunked):
-    """The rows of a dataset of an HDF5 file, which each read opens for itself."""
+    """The rows of a dataset of an HDF5 file."""
 
     def __init__(self, path: Path, key: str | None = None) -> None:
         super().__init__(path, key)
@@ -148,9 +174,10 @@ class Hdf5(Chunked):
             self._describe(matrix)
             self._name = matrix.name
 
-    def _load(self, start: int, stop: int) -> NDArray[Any]:
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
         with needed("h5py", self.path).File(self.path, "r") as file:
-            return np.asarray(file[self._name][start:stop])
+            yield file[self._name]
 
 
 def needed(module: str, path: Path) -> Any:

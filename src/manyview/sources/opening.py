@@ -59,17 +59,17 @@ def open_rows(where: Where, *, key: str | None = None) -> Rows:
     (5, 3)
     """
     paths = _find(where)
-    endings = {_ending(path): path for path in reversed(paths)}
-    if len(endings) > 1:
-        first, second = list(endings.values())[:2]
+    others = [path for path in paths if _ending(path) != _ending(paths[0])]
+    if others:
         msg = (
-            f"{first} and {second} are of two formats; expected parts of one. Name those of one "
-            "format, for example with a pattern."
+            f"{paths[0]} and {others[0]} are of two formats; expected parts of one. Name "
+            "those of one format, for example with a pattern."
         )
         raise ViewError(msg)
-    parts = [_open(path, key) for path in paths]
-    for path, part in zip(paths, parts, strict=True):
-        _check_alike(paths[0], parts[0], path, part)
+    opened = [_open(path, key) for path in paths]
+    parts = [part for part in opened if len(part)] or opened[:1]  # an empty one has no features
+    for part in parts:
+        _check_alike(parts[0], part)
     return parts[0] if len(parts) == 1 else Joined(parts)
 
 
@@ -128,13 +128,13 @@ def _open(path: Path, key: str | None) -> File:
         raise ViewError(msg) from None
 
 
-def _check_alike(first: Path, rows: Rows, other: Path, others: Rows) -> None:
+def _check_alike(first: File, other: File) -> None:
     """Parts of one view have the same features of the same kind."""
-    if (rows.shape[1], rows.dtype) != (others.shape[1], others.dtype):
+    if (first.shape[1], first.dtype) != (other.shape[1], other.dtype):
         msg = (
-            f"{first} has {rows.shape[1]} features of {rows.dtype}, {other} has {others.shape[1]} "
-            f"of {others.dtype}; expected parts of one view. Name only its own files, or convert "
-            "them."
+            f"{first.path} has {first.shape[1]} features of {first.dtype}, {other.path} has "
+            f"{other.shape[1]} of {other.dtype}; expected parts of one view. Name only its own "
+            "files, or convert them."
         )
         raise ViewError(msg)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,11 +89,16 @@ class Rows(ABC):
         -------
         ndarray of shape (len(rows), n_features)
         """
+        return self._gather(np.asarray(rows), self._fill)
+
+    def _gather(self, rows: IntArray, fill: Callable[[int, NDArray[Any]], None]) -> NDArray[Any]:
+        """Sorted rows, by reading each run of near ones."""
         out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
-        for some in self._near(np.asarray(rows)):
+        for some in self._near(rows):
             first, last = int(rows[some.start]), int(rows[some.stop - 1])
-            piece = self.read(slice(first, last + 1))
-            out[some] = piece[np.asarray(rows[some]) - first]
+            piece = np.empty((last + 1 - first, self.shape[1]), dtype=self.dtype)
+            fill(first, piece)
+            out[some] = piece[rows[some] - first]
         return out
 
     def _near(self, rows: IntArray) -> Iterator[slice]:
@@ -127,10 +132,11 @@ class Rows(ABC):
                 msg = f"a mask of shape {rows.shape} does not fit {len(self)} rows"
                 raise IndexError(msg)
             return self if rows.all() else self.take(np.flatnonzero(rows))
-        rows = np.where(rows < 0, rows + len(self), rows).astype(np.intp)
-        if rows.size and not (rows.min() >= 0 and rows.max() < len(self)):
-            msg = f"row {int(rows.max())} is out of range for {len(self)} rows"
+        outside = rows[(rows < -len(self)) | (rows >= len(self))]
+        if outside.size:
+            msg = f"row {outside[0]} is out of range for {len(self)} rows"
             raise IndexError(msg)
+        rows = np.where(rows < 0, rows + len(self), rows).astype(np.intp)
         if np.all(rows[1:] >= rows[:-1]):
             return self.take(rows)
         wanted, place = np.unique(rows, return_inverse=True)
@@ -145,7 +151,7 @@ class Rows(ABC):
         return values if dtype is None else values.astype(dtype, copy=False)
 
     def __repr__(self) -> str:
-        """Kind, sizes, and bytes on disk."""
+        """Kind, sizes and dtype."""
         return f"{type(self).__name__}({self.shape[0]} × {self.shape[1]}, {self.dtype})"
 
 

@@ -58,14 +58,19 @@ def read_tables(
 
 def with_view_names(tables: list[Table], names: Sequence[str] | None) -> list[Table]:
     """Tables with different names: those given, else their own, counted where they repeat."""
+    distinct = distinct_names([table.view for table in tables], names)
+    return [replace(table, view=name) for table, name in zip(tables, distinct, strict=True)]
+
+
+def distinct_names(own: Sequence[str], names: Sequence[str] | None) -> Sequence[str]:
+    """The names given, else their own, counted where they repeat."""
     if names is None:
-        own = pd.Series([table.view for table in tables])
-        again = own.groupby(own).cumcount()
+        again = pd.Series(own).groupby(list(own)).cumcount()
         names = [name if k == 0 else f"{name}_{k + 1}" for name, k in zip(own, again, strict=True)]
-    if len(names) != len(tables) or len(set(names)) != len(tables):
-        msg = f"view_names are {list(names)}; expected {len(tables)} different names, one a view."
+    if len(names) != len(own) or len(set(names)) != len(own):
+        msg = f"view_names are {list(names)}; expected {len(own)} different names, one a view."
         raise ViewError(msg)
-    return [replace(table, view=name) for table, name in zip(tables, names, strict=True)]
+    return names
 
 
 def rows_of(table: Table, names: pd.Index) -> Any:
