@@ -155,12 +155,17 @@ def moments(
 
 
 def embed(
-    projection: NDArray[Any], labels: IntArray, group: IntArray, shrinkage: Shrinkage
+    projection: NDArray[Any],
+    labels: IntArray,
+    group: IntArray,
+    weights: FloatArray,
+    shrinkage: Shrinkage,
 ) -> NDArray[Any]:
-    """z = z̄_c + u / (u + g n_c) · (b − z̄_c), shift added back."""
+    """ω z, z = z̄_c + u / (u + g n_c) · (b − z̄_c), shift added back."""
     out = np.empty_like(projection)
     ends = _ends(shrinkage.starts, projection.shape[1])
-    state = (shrinkage.keep, shrinkage.center, shrinkage.shift)
+    small = (weights, shrinkage.keep, shrinkage.center, shrinkage.shift)
+    state = (asarray(values, like=projection) for values in small)
     sweep.embed(projection, labels, group, *state, shrinkage.starts, ends, out)
     return out
 
