@@ -137,7 +137,7 @@ LAYERS = {
     "blocks": {"errors"},
     "readings": {"blocks"},
     "kernels": {"blocks", "errors"},
-    "engines": {"blocks", "views", "readings", "kernels", "errors"},
+    "engines": {"blocks", "views", "readings", "kernels", "errors", "threads"},
     "solver": {
         "blocks",
         "contingency",

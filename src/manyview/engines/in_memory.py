@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from manyview.blocks import CHUNK_ROWS, Block, FloatArray, ViewRows
 from manyview.kernels import Kernels
 from manyview.readings import Reading
+from manyview.threads import n_threads, side_by_side
 from manyview.views import MultiViewData
 
 __all__ = ["InMemory"]
 
 T = TypeVar("T")
 
-BLOCK_BYTES = 1 << 25  # enough rows for BLAS to run at speed, few enough for small temporaries
+BLOCK_BYTES = 1 << 24  # enough rows for BLAS to run at speed, few enough for small temporaries
 
 
 class InMemory:
@@ -100,8 +101,15 @@ class InMemory:
         return total
 
     def _visit_all(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> Iterator[Any]:
-        for position, block in enumerate(self._blocks):
-            self._blocks[position], result = visit(block, self.kernels, *shared)
+        """Blocks side by side where each thread gets one; of fewer, BLAS shares the products."""
+
+        def go(block: Block) -> tuple[Block, T]:
+            return visit(block, self.kernels, *shared)
+
+        is_wide = len(self._blocks) >= n_threads()
+        visits = side_by_side(go, self._blocks) if is_wide else map(go, self._blocks)
+        for position, (block, result) in enumerate(visits):
+            self._blocks[position] = block
             yield result
 
     def scan(

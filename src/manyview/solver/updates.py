@@ -220,7 +220,7 @@ def orthonormalize_all(
     fallback = [None] * len(flat) if before is None else [H for of_view in before for H in of_view]
     pairs = list(zip(flat, fallback, strict=True))
     size = float(sum(C.shape[0] * C.shape[1] ** 2 for C in flat))
-    found = iter(side_by_side(lambda pair: orthonormalize(*pair), pairs, size))
+    found = iter(list(side_by_side(lambda pair: orthonormalize(*pair), pairs, size)))
     return tuple(np.hstack([next(found) for _ in of_view]) for of_view in parts)
 
 
