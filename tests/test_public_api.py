@@ -144,7 +144,16 @@ LAYERS = {
     "views": {"_intake", "_sheets", "sources", "errors"},
     "readings": {"blocks"},
     "kernels": {"blocks", "errors"},
-    "engines": {"blocks", "views", "readings", "sources", "kernels", "memory", "errors"},
+    "engines": {
+        "blocks",
+        "views",
+        "readings",
+        "sources",
+        "kernels",
+        "memory",
+        "threads",
+        "errors",
+    },
     "solver": {
         "blocks",
         "contingency",

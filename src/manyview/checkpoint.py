@@ -95,7 +95,7 @@ class Checkpoint:
 
     def clear(self) -> None:
         """Remove everything: the fit is done."""
-        for pattern in ("labels-*.npy", "pass-*.mv", "run.json"):
+        for pattern in ("*labels-*.npy", "*pass-*.mv", "*run.json"):  # and what a kill left of one
             for path in self._folder.glob(pattern):
                 path.unlink()
         if not any(self._folder.iterdir()):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -13,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["limit_blas", "limit_threads", "side_by_side"]
+__all__ = ["limit_blas", "limit_threads", "n_threads", "side_by_side"]
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -28,43 +29,61 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+def n_threads() -> int:
+    """Threads that may work now: as limited, else those of BLAS, which the environment can set."""
+    return _allowed.get() or min(_blas_threads(), _n_cores())
+
+
 @contextmanager
-def limit_threads(n_threads: int | None, product_size: float = np.inf) -> Iterator[None]:
-    """Limit all threads inside a `with` block; None leaves them as they are.
+def limit_threads(limit: int | None, product_size: float = np.inf) -> Iterator[None]:
+    """Limit all threads inside a `with` block; None takes as many as BLAS has.
 
     None also means one thread of BLAS for matrix products of so few multiplications that a second
     gains little, and stalls where the cores are busy.
     """
-    limits = [limit for limit in (_allowed.get(), n_threads) if limit is not None]
-    token = _allowed.set(min(limits, default=None))
-    is_small = n_threads is None and product_size < SMALL_PRODUCT
+    outer = _allowed.get()
+    token = _allowed.set(min(outer or limit, limit) if limit is not None else n_threads())
+    is_small = limit is None and product_size < SMALL_PRODUCT
     try:
-        with limit_blas(1 if is_small else n_threads):
+        with limit_blas(1 if is_small else limit):
             yield
     finally:
         _allowed.reset(token)
 
 
-def limit_blas(n_threads: int | None) -> AbstractContextManager[object]:
+def limit_blas(limit: int | None) -> AbstractContextManager[object]:
     """Limit the threads of BLAS and OpenMP alone.
 
     Factorizations of tall, narrow matrices run several times faster on one thread than on two.
     """
-    limiter: AbstractContextManager[object] = _controller().limit(limits=n_threads)
+    limiter: AbstractContextManager[object] = _controller().limit(limits=limit)
     return limiter
 
 
-def side_by_side(task: Callable[[A], B], items: Sequence[A], size: float) -> list[B]:
+def side_by_side(task: Callable[[A], B], items: Sequence[A], size: float = np.inf) -> Iterator[B]:
     """Results of independent tasks that leave Python alone; BLAS has one thread in each.
 
-    `size` is the number of multiplications of all together.
+    `size` is the number of multiplications of all together. Results come in the order of the items,
+    and few wait to be taken.
     """
-    n_workers = min(_allowed.get() or _n_cores(), len(items))
+    n_workers = min(n_threads(), len(items))
     with limit_blas(1):
         if n_workers < 2 or size < SMALL_TASKS:
-            return [task(item) for item in items]
+            yield from map(task, items)
+            return
+        waiting: deque[Future[B]] = deque()
         with ThreadPoolExecutor(n_workers) as pool:
-            return list(pool.map(task, items))
+            for item in items:
+                waiting.append(pool.submit(task, item))
+                if len(waiting) > n_workers:
+                    yield waiting.popleft().result()
+            yield from (future.result() for future in waiting)
+
+
+def _blas_threads() -> int:
+    """Threads that BLAS would take."""
+    pools = _controller().info()
+    return max((pool["num_threads"] for pool in pools if pool["user_api"] == "blas"), default=1)
 
 
 def _n_cores() -> int:

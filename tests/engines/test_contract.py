@@ -16,6 +16,7 @@ from manyview.readings import Reading
 from manyview.solver.alternation import Schedule, solve
 from manyview.solver.problem import Settings, pose
 from manyview.solver.updates import compare, keep, recall
+from manyview.threads import limit_threads
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +77,22 @@ def test_the_partition_into_blocks_does_not_change_the_labels(data, dtype):
         if dtype == np.float64:
             np.testing.assert_array_equal(labels, found[0][0])
         assert objective == pytest.approx(found[0][1], rel=1e-10 if dtype == np.float64 else 1e-5)
+
+
+def test_the_number_of_threads_does_not_change_the_result(data):
+    found = []
+    for n_threads in (1, 2, 2):
+        engine = InMemory(choose_kernels("cpu"), block_rows=CHUNK_ROWS)
+        engine.load(data, None)
+        with limit_threads(n_threads):
+            problem = pose(engine, Settings(6, 0.1, 3, None, "auto", 3.0), data.view_names)
+            rng = np.random.default_rng(0)
+            solution = solve(engine, problem, Schedule(1, 10, 1e-5), rng, lambda progress: None)
+        found.append((engine.gather("labels"), solution.objective))
+    for labels, objective in found[1:]:
+        np.testing.assert_array_equal(labels, found[0][0])
+        assert objective == pytest.approx(found[0][1], rel=1e-12)
+    assert found[2][1] == found[1][1]
 
 
 def test_partial_results_are_added_in_the_order_of_the_blocks(engine, data):

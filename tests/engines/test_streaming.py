@@ -128,7 +128,7 @@ def test_a_file_that_shrinks_during_a_fit_is_told(on_disk, tmp_path):
         os.truncate(tmp_path / "a.npy", 1000)
 
     with pytest.raises(Exception, match=r"a\.npy"):
-        OMVCDR(5, engine="stream", memory_limit=2e7, scale=None).fit(on_disk, callback=cut)
+        OMVCDR(5, engine="stream", memory_limit=6e6, scale=None).fit(on_disk, callback=cut)
 
 
 @pytest.mark.usefixtures("few_rows")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from manyview.blocks import CHUNK_ROWS, Block, FloatArray, ViewRows
 from manyview.kernels import Kernels
 from manyview.readings import Reading
+from manyview.threads import n_threads, side_by_side
 from manyview.views import MultiViewData
 
 __all__ = ["InMemory"]
@@ -21,7 +22,7 @@ __all__ = ["InMemory"]
 T = TypeVar("T")
 
 FIELDS = ("views", "group", "labels", "projection", "kept")
-BLOCK_BYTES = 1 << 25  # enough rows for BLAS to run at speed, few enough for small temporaries
+BLOCK_BYTES = 1 << 24  # enough rows for BLAS to run at speed, few enough for small temporaries
 
 
 class InMemory:
@@ -102,13 +103,20 @@ class InMemory:
         return total
 
     def _visit_all(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> Iterator[Any]:
+        """Blocks side by side where each thread gets one; of fewer, BLAS shares the products."""
+
+        def go(block: Block) -> tuple[Block, T]:
+            return visit(block, self.kernels, *shared)
+
         self.changed = frozenset()
-        for position, block in enumerate(self._blocks):
-            after, result = visit(block, self.kernels, *shared)
-            if after is not block:
-                after = self._hold(block, after)
+        is_wide = len(self._blocks) >= n_threads()
+        visits = side_by_side(go, self._blocks) if is_wide else map(go, self._blocks)
+        for position, (after, result) in enumerate(visits):
+            before = self._blocks[position]
+            if after is not before:
+                after = self._hold(before, after)
                 self.changed |= {
-                    field for field in FIELDS if getattr(after, field) is not getattr(block, field)
+                    field for field in FIELDS if getattr(after, field) is not getattr(before, field)
                 }
                 self._blocks[position] = after
             yield result

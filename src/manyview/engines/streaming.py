@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import tempfile
 import weakref
+from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -22,6 +24,7 @@ from manyview.blocks import CHUNK_ROWS, Block, FloatArray, IntArray
 from manyview.engines.in_memory import BLOCK_BYTES, InMemory
 from manyview.kernels import Kernels
 from manyview.sources import Rows
+from manyview.threads import n_threads
 from manyview.views import MultiViewData
 
 __all__ = ["Streaming"]
@@ -29,6 +32,7 @@ __all__ = ["Streaming"]
 A = TypeVar("A", bound="NDArray[Any] | sparse.csr_array[Any]")
 
 BLOCKS_HELD = 16  # read, coming, and what kernels make of one; with room to spare
+AHEAD = 1  # blocks of a view that are read before they are asked for
 ROW_BYTES = 20  # weight, group and label of a sample
 
 
@@ -96,16 +100,17 @@ def _large(block: Block) -> list[Any]:
 
 
 class _ReadAhead:
-    """A view on disk: while one block is worked on, the next is read; after the last, the first."""
+    """A view on disk: while blocks are worked on, the next is read; after the last, the first."""
 
     ndim = 2
 
     def __init__(self, rows: Rows | np.memmap[Any, Any], block_rows: int) -> None:
         self._rows, self._block_rows = rows, block_rows
         self.shape, self.dtype = rows.shape, rows.dtype
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="manyview-read")
-        self._here: tuple[int, NDArray[Any]] | None = None
-        self._coming: tuple[int, Future[NDArray[Any]]] | None = None
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="manyview-read")
+        self._blocks: OrderedDict[int, Future[NDArray[Any]]] = OrderedDict()  # by their first row
+        self._most = n_threads() + AHEAD
+        self._lock = Lock()
 
     def __getitem__(self, rows: slice | IntArray) -> _Unread | NDArray[Any]:
         """A block, unread; or some rows."""
@@ -117,16 +122,17 @@ class _ReadAhead:
         return int(self.shape[0])
 
     def fetch(self, start: int) -> NDArray[Any]:
-        """The block that begins there."""
-        if self._here is None or self._here[0] != start:
-            coming = self._coming
-            is_coming = coming is not None and coming[0] == start
-            block = coming[1].result() if coming and is_coming else self._read(start)
-            after = start + self._block_rows
-            following = after if after < len(self) else 0
-            self._here = (start, block)
-            self._coming = (following, self._thread.submit(self._read, following))
-        return self._here[1]
+        """The block that begins there; several threads may ask."""
+        after = start + self._block_rows
+        with self._lock:
+            for wanted in (start, after if after < len(self) else 0):
+                if wanted not in self._blocks:
+                    self._blocks[wanted] = self._reader.submit(self._read, wanted)
+                self._blocks.move_to_end(wanted)
+            while len(self._blocks) > self._most:
+                self._blocks.popitem(last=False)
+            block = self._blocks[start]
+        return block.result()
 
     def _read(self, start: int) -> NDArray[Any]:
         rows = slice(start, min(start + self._block_rows, len(self)))

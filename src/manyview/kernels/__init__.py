@@ -66,9 +66,14 @@ class Kernels(Protocol):
         """Count, mean and scatter of b in each group and cluster, shaped as `like`."""
 
     def embed(
-        self, projection: Any, labels: IntArray, group: IntArray, shrinkage: Shrinkage
+        self,
+        projection: Any,
+        labels: IntArray,
+        group: IntArray,
+        weights: FloatArray,
+        shrinkage: Shrinkage,
     ) -> Any:
-        """Z of eq. (Z): each b drawn towards the mean of its cluster, the shift added back."""
+        """ω z of eq. (Z): each b drawn towards the mean of its cluster, the shift added back."""
 
     def nearest(
         self,

@@ -1,4 +1,8 @@
-"""Compiled loops over rows that know nothing of clusters."""
+"""Compiled loops over rows that know nothing of clusters.
+
+The inner loop runs over the whole of a 1-D slice: an index that might be negative, as one that
+begins in the middle of a row, would keep it from being vectorized.
+"""
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
 
@@ -14,22 +18,24 @@ compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 @compiled
 def row_squares(X, scale, offset):
     """‖x ∘ scale − offset‖² of each row, in float64 whatever the dtype of X."""
-    out = np.zeros(len(X))
+    out = np.empty(len(X))
     for i in range(len(X)):
-        for j in range(X.shape[1]):
-            out[i] += (X[i, j] * scale[j] - offset[j]) ** 2
+        x, total = X[i], 0.0
+        for j in range(len(x)):
+            total += (x[j] * scale[j] - offset[j]) ** 2
+        out[i] = total
     return out
 
 
 @compiled
 def space_squares(b, starts, ends):
     """‖b‖² of each row in each space."""
-    out = np.zeros((len(b), len(starts)), dtype=b.dtype)
+    out = np.empty((len(b), len(starts)), dtype=b.dtype)
     for i in range(len(b)):
         for p in range(len(starts)):
-            total = b[i, starts[p]] * b[i, starts[p]]
-            for j in range(starts[p] + 1, ends[p]):
-                total += b[i, j] * b[i, j]
+            x, total = b[i, starts[p] : ends[p]], b.dtype.type(0)
+            for j in range(len(x)):
+                total += x[j] * x[j]
             out[i, p] = total
     return out
 

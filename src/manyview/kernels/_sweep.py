@@ -70,62 +70,65 @@ class Bounds(NamedTuple):
 
 
 @compiled
-def squared_distance(b, i, points, c, start, end):
-    """‖b_i − points_c‖² over some columns, in float64 whatever the dtype of b."""
+def squared_distance(x, y):
+    """‖x − y‖², in float64 where either is."""
     total = 0.0
-    for j in range(start, end):
-        difference = b[i, j] - points[c, j]
+    for j in range(len(x)):
+        difference = x[j] - y[j]
         total += difference * difference
     return total
 
 
 @compiled
-def cluster_moments(b, labels, group, weights, starts, ends, rows, count, mean, scatter):
-    """Two passes: means first, then scatter about them."""
-    n, D = b.shape
-    for i in range(n):
-        u, c = group[i], labels[i]
-        rows[u, c] += 1
-        count[u, c] += weights[i]
-        for j in range(D):
-            mean[u, c, j] += weights[i] * b[i, j]
-    for u in range(count.shape[0]):
-        for c in range(count.shape[1]):
-            if count[u, c] > 0:
-                for j in range(D):
-                    mean[u, c, j] /= count[u, c]
-    for i in range(n):
-        u, c = group[i], labels[i]
-        for p in range(len(starts)):
-            distance = squared_distance(b, i, mean[u], c, starts[p], ends[p])
-            scatter[u, c, p] += weights[i] * distance
+def add_to(total, share, x):
+    """total += share · x."""
+    for j in range(len(x)):
+        total[j] += share * x[j]
 
 
 @compiled
-def embed(b, labels, group, keep, center, shift, starts, ends, out):
-    """z = z̄ + keep · (b − z̄) + shift."""
+def cluster_moments(b, labels, group, weights, starts, ends, rows, count, mean, scatter):
+    """Two passes: means first, then scatter about them."""
     for i in range(len(b)):
         u, c = group[i], labels[i]
+        rows[u, c] += 1
+        count[u, c] += weights[i]
+        add_to(mean[u, c], weights[i], b[i])
+    for u in range(count.shape[0]):
+        for c in range(count.shape[1]):
+            if count[u, c] > 0:
+                mean[u, c] /= count[u, c]
+    for i in range(len(b)):
+        x, own = b[i], mean[group[i], labels[i]]
         for p in range(len(starts)):
-            share = keep[u, c, p]
-            for j in range(starts[p], ends[p]):
-                out[i, j] = center[c, j] + share * (b[i, j] - center[c, j]) + shift[j]
+            space = slice(starts[p], ends[p])
+            distance = squared_distance(x[space], own[space])
+            scatter[group[i], labels[i], p] += weights[i] * distance
+
+
+@compiled
+def embed(b, labels, group, weights, keep, center, shift, starts, ends, out):
+    """ω (z̄ + keep · (b − z̄) + shift)."""
+    for i in range(len(b)):
+        c, w = labels[i], weights[i]
+        for p in range(len(starts)):
+            share, space = keep[group[i], c, p], slice(starts[p], ends[p])
+            x, own, origin, z = b[i, space], center[c, space], shift[space], out[i, space]
+            for j in range(len(x)):
+                z[j] = w * (own[j] + share * (x[j] - own[j]) + origin[j])
 
 
 @compiled
 def weighted_mean(s, c, p, n, out, row):
     """z̄ of one space at cluster weight n: members weighted by ρ_u / (g n) = u / (u + g n)."""
-    total = 0.0
-    for j in range(s.starts[p], s.ends[p]):
-        out[row, j] = 0.0
+    space, total = slice(s.starts[p], s.ends[p]), 0.0
+    out[row, space] = 0.0
     for u in range(len(s.levels)):
         share = s.weight[u, c] * s.levels[u] / (s.levels[u] + s.pull[p] * n)
         total += share
-        for j in range(s.starts[p], s.ends[p]):
-            out[row, j] += share * s.mean[u, c, j]
+        add_to(out[row, space], share, s.mean[u, c, space])
     if total > 0:
-        for j in range(s.starts[p], s.ends[p]):
-            out[row, j] /= total
+        out[row, space] /= total
 
 
 @compiled
@@ -135,11 +138,11 @@ def regrown(s, c, p, n, n_new, old, new, row):
     Row 0 of `old` and the given row of `new` receive z̄ at the two weights. With κ = ρ_u n_u the
     part between groups changes by Σ_u Δκ_u ‖b̄_u − z̄_old‖² − K_new ‖z̄_new − z̄_old‖².
     """
-    g, start, end = s.pull[p], s.starts[p], s.ends[p]
+    g, space = s.pull[p], slice(s.starts[p], s.ends[p])
     n_groups = len(s.levels)
     if n_groups == 1:
-        for j in range(start, end):
-            old[0, j] = new[row, j] = s.mean[0, c, j]
+        old[0, space] = s.mean[0, c, space]
+        new[row, space] = s.mean[0, c, space]
     else:
         weighted_mean(s, c, p, n, old, 0)
         weighted_mean(s, c, p, n_new, new, row)
@@ -150,10 +153,10 @@ def regrown(s, c, p, n, n_new, old, new, row):
         change += rise * s.scatter[u, c, p]
         if n_groups > 1:
             mass += s.weight[u, c] * level * g * n_new / (level + g * n_new)
-            change += rise * s.weight[u, c] * squared_distance(s.mean[u], c, old, 0, start, end)
+            apart = squared_distance(s.mean[u, c, space], old[0, space])
+            change += rise * s.weight[u, c] * apart
     if n_groups > 1:
-        for j in range(start, end):
-            change -= mass * (new[row, j] - old[0, j]) ** 2
+        change -= mass * squared_distance(new[row, space], old[0, space])
     return change
 
 
@@ -198,7 +201,8 @@ def removal(s, b, i, c, u, w, center, spare):
             left = s.weight[v, c] - w if v == u else s.weight[v, c]
             others += left * s.levels[v] * scaled / (s.levels[v] + scaled)
         if others > 0:
-            distance = squared_distance(b, i, center, 0, s.starts[p], s.ends[p])
+            space = slice(s.starts[p], s.ends[p])
+            distance = squared_distance(b[i, space], center[0, space])
             total += (others + point) * point / others * distance
     return total
 
@@ -211,7 +215,8 @@ def bound(s, costs, bounds, c, w):
     drift, shrunk, grow, grown = 0.0, np.inf, 0.0, 0.0
     for p in range(len(s.pull)):
         g, before = s.pull[p], bounds.slope[c, p]
-        moved = squared_distance(costs.center, c, bounds.center, c, s.starts[p], s.ends[p])
+        space = slice(s.starts[p], s.ends[p])
+        moved = squared_distance(costs.center[c, space], bounds.center[c, space])
         drift += before * moved
         grow += level * level * g * w / ((level + g * rest) * (level + g * n)) * s.scatter[0, c, p]
         shrunk = min(shrunk, costs.slope[0, c, p] / before if before > 0 else 0.0)
@@ -262,7 +267,7 @@ def added(s, costs, b, i, u, c, best):
         j = s.starts[p]
         while j < s.ends[p] and cost < best:
             end = min(j + STRIDE, s.ends[p])
-            cost += costs.slope[u, c, p] * squared_distance(b, i, costs.center, c, j, end)
+            cost += costs.slope[u, c, p] * squared_distance(b[i, j:end], costs.center[c, j:end])
             j = end
     return cost
 
@@ -327,15 +332,16 @@ def transfer(s, b, i, u, c, sign, w):
         after = 0.0
         for p in range(len(s.pull)):
             s.scatter[u, c, p] = 0.0
-        for j in range(b.shape[1]):
-            s.mean[u, c, j] = 0.0
+        s.mean[u, c] = 0.0
     else:
         for p in range(len(s.pull)):
-            distance = squared_distance(b, i, s.mean[u], c, s.starts[p], s.ends[p])
+            space = slice(s.starts[p], s.ends[p])
+            distance = squared_distance(b[i, space], s.mean[u, c, space])
             change = sign * w * before / after * distance
             s.scatter[u, c, p] = max(s.scatter[u, c, p] + change, 0.0)
-        for j in range(b.shape[1]):
-            s.mean[u, c, j] += sign * w / after * (b[i, j] - s.mean[u, c, j])
+        x, mean, share = b[i], s.mean[u, c], sign * w / after
+        for j in range(len(x)):
+            mean[j] += share * (x[j] - mean[j])
     s.weight[u, c] = after
 
 

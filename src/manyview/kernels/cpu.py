@@ -155,13 +155,19 @@ def moments(
 
 
 def embed(
-    projection: NDArray[Any], labels: IntArray, group: IntArray, shrinkage: Shrinkage
+    projection: NDArray[Any],
+    labels: IntArray,
+    group: IntArray,
+    weights: FloatArray,
+    shrinkage: Shrinkage,
 ) -> NDArray[Any]:
-    """z = z̄_c + u / (u + g n_c) · (b − z̄_c), shift added back."""
+    """ω z, z = z̄_c + u / (u + g n_c) · (b − z̄_c), shift added back."""
     out = np.empty_like(projection)
     ends = _ends(shrinkage.starts, projection.shape[1])
-    state = (shrinkage.keep, shrinkage.center, shrinkage.shift)
-    sweep.embed(projection, labels, group, *state, shrinkage.starts, ends, out)
+    small = (weights, shrinkage.keep, shrinkage.center, shrinkage.shift)
+    w, keep, center, shift = (asarray(values, like=projection) for values in small)
+    state = (keep, center, shift, shrinkage.starts, ends)
+    sweep.embed(projection, labels, group, w, *state, out)
     return out
 
 

@@ -95,14 +95,15 @@ def update_Y(
 
 def accumulate(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, Sums]:
     """C_v = X_vᵀ diag(ω) Z, with Z made on the fly from b, eq. (Z)."""
-    Z = kernels.embed(block.projection, block.labels, block.group, shrink)  # (rows, D)
-    Z *= kernels.asarray(block.weights[:, None], like=Z)
+    rows = (block.projection, block.labels, block.group, block.weights)
+    Z = kernels.embed(*rows, shrink)  # (rows, D)
     return block, kernels.accumulate(block.views, Z)
 
 
 def embed(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, Sums]:
     """Replace b by z, eq. (Z)."""
-    Z = kernels.embed(block.projection, block.labels, block.group, shrink)
+    ones = np.ones(len(block.labels))
+    Z = kernels.embed(block.projection, block.labels, block.group, ones, shrink)
     return replace(block, projection=Z), Sums(())
 
 
@@ -219,7 +220,7 @@ def orthonormalize_all(
     fallback = [None] * len(flat) if before is None else [H for of_view in before for H in of_view]
     pairs = list(zip(flat, fallback, strict=True))
     size = float(sum(C.shape[0] * C.shape[1] ** 2 for C in flat))
-    found = iter(side_by_side(lambda pair: orthonormalize(*pair), pairs, size))
+    found = iter(list(side_by_side(lambda pair: orthonormalize(*pair), pairs, size)))
     return tuple(np.hstack([next(found) for _ in of_view]) for of_view in parts)
 
 
