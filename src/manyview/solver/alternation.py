@@ -29,6 +29,7 @@ from manyview.solver.updates import (
     update_H,
     update_Y,
 )
+from manyview.threads import limit_blas
 
 __all__ = ["Schedule", "polish", "solve"]
 
@@ -199,7 +200,8 @@ class _Run:
     def _sweep(self, moments: ClusterMoments, model: Model) -> tuple[ClusterMoments, int]:
         """One pass over all samples in an order of its own."""
         seed = int(self._rng.integers(2**31))
-        return self._engine.scan(update_Y, (moments.copy(), 0), seed, model)
+        with limit_blas(1):  # products of a chunk: a second thread mostly waits
+            return self._engine.scan(update_Y, (moments.copy(), 0), seed, model)
 
     def _settle(
         self, moments: ClusterMoments, model: Model, max_sweeps: int
