@@ -223,13 +223,15 @@ def assign(
     clusters = _clusters(moments, levels, pull)
     same_weight = bool(np.all(weights == weights[0]))
     n_moved = 0
+    costs = sweep.prepare_all(clusters, weights[order[0]])
     for rows in _blocks(projection, moments.rows.shape[1]):
         part = order[rows]
         is_whole = len(part) == len(projection)
         b = projection if is_whole else projection[part]
         own = labels if is_whole else labels[part]
-        costs = sweep.prepare_all(clusters, weights[part[0]])
-        bounds = _bounds(b, clusters, costs, weights[part[0]] if same_weight else None)
+        if not same_weight:
+            costs = sweep.prepare_all(clusters, weights[part[0]])
+        bounds = _bounds(b, clusters, costs, weights[0] if same_weight else None)
         within = order if is_whole else np.arange(len(part))
         where = slice(None) if is_whole else part
         n_moved += sweep.sweep(
@@ -242,7 +244,7 @@ def assign(
 
 def _blocks(projection: NDArray[Any], n_clusters: int) -> Iterator[slice]:
     """Rows whose costs for all clusters fit into the cache."""
-    n_rows = max(CHUNK_ROWS * 1000 // max(n_clusters, 1000), 64)
+    n_rows = max(CHUNK_ROWS * 4000 // max(n_clusters, 4000), 64)
     for start in range(0, len(projection), n_rows):
         yield slice(start, start + n_rows)
 
@@ -263,11 +265,12 @@ def _bounds(
     widths = clusters.ends - clusters.starts
     drawn = np.repeat(slope, widths, axis=1) * costs.center  # (k, D)
     length = np.einsum("kj,kj->k", drawn, costs.center)
-    rounding = float((D + 8) * np.finfo(b.dtype).eps)
+    rounding = float((D + m + 8) * np.finfo(b.dtype).eps)
     square = compiled_rows.space_squares(b, clusters.starts, clusters.ends)  # (rows, m)
-    least = b @ (-2 * drawn).T.astype(b.dtype)  # (rows, k)
-    least += square @ ((1 - rounding) * slope).T.astype(b.dtype)
-    least += ((1 - rounding) * length).astype(b.dtype)
+    # ‖b‖² and ‖center‖² ride along: a pass over (rows, k) costs as much as a narrow product
+    left = np.hstack([b, square, np.ones((len(b), 1), dtype=b.dtype)])
+    right = np.hstack([-2 * drawn, (1 - rounding) * slope, (1 - rounding) * length[:, None]])
+    least = left @ right.T.astype(b.dtype)  # (rows, k)
     bounds = sweep.Bounds(
         least, square, rounding, slope.copy(), costs.center.copy(), length, *per_cluster
     )

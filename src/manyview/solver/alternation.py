@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.random import Generator
 
-from manyview.blocks import CHUNK_ROWS, ClusterMoments
+from manyview.blocks import ClusterMoments
 from manyview.contingency import Table
 from manyview.engines import Engine
 from manyview.errors import DataWarning
@@ -29,7 +29,7 @@ from manyview.solver.updates import (
     update_H,
     update_Y,
 )
-from manyview.threads import limit_threads
+from manyview.threads import limit_blas
 
 __all__ = ["Schedule", "polish", "solve"]
 
@@ -201,7 +201,7 @@ class _Run:
     def _sweep(self, moments: ClusterMoments, model: Model) -> tuple[ClusterMoments, int]:
         """One pass over all samples in an order of its own."""
         seed = int(self._rng.integers(2**31))
-        with limit_threads(None, CHUNK_ROWS * float(moments.mean.size)):  # chunks are small
+        with limit_blas(1):  # products of a chunk: a second thread mostly waits
             return self._engine.scan(update_Y, (moments.copy(), 0), seed, model)
 
     def _settle(
