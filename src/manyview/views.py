@@ -27,6 +27,7 @@ from manyview._sheets import (
     Sheet,
     common_index,
     is_annotated,
+    is_frame,
     is_multimodal,
     merged_index,
     open_modalities,
@@ -267,6 +268,8 @@ def _n_dims(view: object) -> int:
     """Number of dimensions of anything that may be a view; ragged lists count as 1-D."""
     if hasattr(view, "shape"):
         return len(view.shape)
+    if is_frame(view):
+        return 2
     if isinstance(view, list | tuple) and view and isinstance(view[0], list | tuple | np.ndarray):
         return 2
     return 1
