@@ -47,6 +47,7 @@ sphinx_gallery_conf: dict[str, Any] = {
     "download_all_examples": False,
     "thumbnail_size": (400, 280),
     "show_signature": False,
+    "write_computation_times": False,  # a page that nobody asked for, with scripts of others
 }
 
 # links that hold in the repository, and the pages of the site that they lead to

@@ -127,6 +127,12 @@ def test_what_cannot_be_tested_is_listed_with_the_reason():
     assert [(row["column"], row["kind"]) for row in result.tested] == [("grade", "categorical")]
 
 
+def test_one_cluster_is_the_reason_where_there_is_but_one():
+    table = pd.DataFrame({"grade": [1, 2] * 20})
+    (row,) = associate(table, np.zeros(40, dtype=int)).set_aside
+    assert row == {"column": "grade", "reason": "there is one cluster"}
+
+
 def test_codes_with_gaps_are_told_as_whole_numbers():
     row = one_column([1, 2, np.nan, 2] * 10, [0, 1, 0, 1] * 10)
     assert [part["text"] for part in row["by_cluster"]] == ["1 100%", "2 100%"]

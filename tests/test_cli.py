@@ -153,3 +153,29 @@ def test_a_request_that_makes_no_sense_is_code_2(tmp_path, arguments):
     assert finished.returncode == 2
     assert "Traceback" not in finished.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_cite_prints_bibtex_and_names_the_methods_that_it_knows(tmp_path):
+    finished = manyview("cite", "omvcdr", cwd=tmp_path)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout.startswith("@article{")
+    unknown = manyview("cite", "nobody", cwd=tmp_path)
+    assert (unknown.returncode, len(unknown.stderr.splitlines())) == (2, 1)
+    assert "omvcdr" in unknown.stderr
+
+
+@pytest.mark.parametrize("arguments", [["datasets"], ["datasets", "list"]])
+def test_datasets_lists_what_is_here_and_what_can_be_fetched(tmp_path, monkeypatch, arguments):
+    monkeypatch.setenv("MANYVIEW_DATA", str(tmp_path))
+    finished = manyview(*arguments, cwd=tmp_path)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert "handwritten_6v" in finished.stdout
+    assert max(map(len, finished.stdout.splitlines())) <= 80
+
+
+def test_fetching_what_nobody_offers_is_one_sentence_and_code_2(tmp_path, monkeypatch):
+    monkeypatch.setenv("MANYVIEW_DATA", str(tmp_path))
+    finished = manyview("datasets", "fetch", "nothing", cwd=tmp_path)
+    assert (finished.returncode, len(finished.stderr.splitlines())) == (2, 1)
+    assert "'nothing'" in finished.stderr
+    assert list(tmp_path.iterdir()) == []

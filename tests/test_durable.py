@@ -1,5 +1,6 @@
 """Writes survive errors and kills: old or new, whole or absent."""
 
+import errno
 import json
 import os
 import signal
@@ -78,6 +79,13 @@ def test_an_error_leaves_the_old_file_and_no_temporary(tmp_path, error):
         write_half(target, error)
     assert target.read_text() == "old"
     assert hidden(tmp_path) == []
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
+    target = tmp_path / "a.csv"
+    with pytest.raises(OSError, match="No space") as caught, atomic_path(target):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert caught.value.filename == str(target)
 
 
 def test_a_link_is_followed_and_stays_a_link(tmp_path):

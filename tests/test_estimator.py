@@ -418,9 +418,12 @@ class TestRefused:
         with pytest.raises(ValueError, match=f"^{name}=.* expected"):
             OMVCDR().set_params(**{name: value}).fit(data)
 
-    @pytest.mark.parametrize("weights", [[1.0], -np.ones(300), np.full(300, np.nan)])
-    def test_bad_weights(self, weights, blobs):
-        with pytest.raises(ViewError, match="sample_weight"):
+    @pytest.mark.parametrize(
+        ("weights", "found"),
+        [([1.0], "has shape"), (-np.ones(300), "holds neg"), (np.full(300, np.nan), "holds neg")],
+    )
+    def test_bad_weights(self, weights, found, blobs):
+        with pytest.raises(ViewError, match=f"sample_weight {found}"):
             OMVCDR(4).fit(blobs[0], sample_weight=weights)
 
     def test_too_few_weighted_samples(self, blobs):

@@ -20,7 +20,6 @@ class OnlyInterchange:
 
     def __init__(self, table):
         self._table = table
-        self.shape = table.shape
 
     def __dataframe__(self, *args, **keys):
         return self._table.__dataframe__(*args, **keys)

@@ -91,9 +91,14 @@ def open_sheet(view: Any, name: str) -> Sheet:
         return Sheet(view.to_numpy(), view.index, view.columns.to_numpy(dtype=object))
     if is_annotated(view):
         return Sheet(_matrix(view, name), view.obs_names, np.asarray(view.var_names, dtype=object))
-    if hasattr(view, "__arrow_c_stream__") or hasattr(view, "__dataframe__"):
+    if is_frame(view):
         return _open_arrow(view, name)
     return Sheet(view)
+
+
+def is_frame(view: object) -> bool:
+    """Whether a view speaks one of the protocols by which tables are handed over."""
+    return hasattr(view, "__arrow_c_stream__") or hasattr(view, "__dataframe__")
 
 
 def is_annotated(view: object) -> bool:

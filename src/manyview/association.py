@@ -74,11 +74,12 @@ def associate(table: pd.DataFrame, labels: NDArray[Any], *, seed: int = 0) -> As
         raise ViewError(msg)
     tested: list[dict[str, Any]] = []
     set_aside: list[dict[str, str]] = []
+    n_clusters = np.unique(labels).size
     for j, name in enumerate(map(str, table.columns)):
         column = table.iloc[:, j].replace([np.inf, -np.inf], np.nan)
         is_known = column.notna().to_numpy()
         known, clusters = column[is_known], labels[is_known]
-        reason = _untestable(known, clusters)
+        reason = _untestable(known, clusters, n_clusters)
         if reason:
             set_aside.append({"column": name, "reason": reason})
             continue
@@ -98,13 +99,13 @@ def _adjusted(p: list[float]) -> list[float]:
     return [float(q) for q in stats.false_discovery_control(p)] if p else []
 
 
-def _untestable(known: pd.Series, clusters: NDArray[Any]) -> str:
+def _untestable(known: pd.Series, clusters: NDArray[Any], n_clusters: int) -> str:
     """Why a column cannot be tested; nothing where it can."""
     n_values = known.nunique()
     if n_values < 2:
         return "empty" if n_values == 0 else "constant"
     if np.unique(clusters).size < 2:
-        return "known in one cluster only"
+        return "there is one cluster" if n_clusters == 1 else "known in one cluster only"
     is_number = _is_numeric(known)
     if n_values == len(known) and (not is_number or _counts(known)):
         return "all different, as names are"

@@ -180,11 +180,14 @@ def checked_weights(
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_samples,) or not np.all(np.isfinite(weights)) or np.any(weights < 0):
-        msg = (
-            f"sample_weight has shape {weights.shape}; expected ({n_samples},) finite weights "
-            ">= 0, one a sample."
+    has_shape = weights.shape == (n_samples,)
+    if not has_shape or not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        found = (
+            "holds negative or infinite values or NaN"
+            if has_shape
+            else f"has shape {weights.shape}"
         )
+        msg = f"sample_weight {found}; expected ({n_samples},) finite weights >= 0, one a sample."
         raise ViewError(msg)
     if np.count_nonzero(weights) < n_clusters:
         msg = (

@@ -102,9 +102,13 @@ def _show_version(is_asked: bool) -> None:
 def options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        typer.Option(
+            "--version", metavar="", callback=_show_version, is_eager=True, help="Show the version."
+        ),
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of errors.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", metavar="", help="Show the traceback of errors.")
+    ] = False,
 ) -> None:
     """Cluster samples that several views describe."""
 
@@ -117,7 +121,9 @@ app.command(epilog=PREDICT_EXAMPLES)(predict)
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("manyview-demo"),
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all methods.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Write the files only.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", metavar="", help="Write the files only.")
+    ] = False,
 ) -> None:
     """Cluster the bundled digits, compare with k-means, and write a report."""
     from manyview.demo import run_demo
@@ -146,7 +152,9 @@ def benchmark(
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
     variants: Annotated[
         bool,
-        typer.Option("--variants", help="Also OMVCDR without its parts, k-means in all scalings."),
+        typer.Option(
+            "--variants", metavar="", help="Also OMVCDR without its parts, k-means in all scalings."
+        ),
     ] = False,
 ) -> None:
     """Run methods on data sets; go on where an earlier run was stopped."""
@@ -190,7 +198,9 @@ def choose(
     nan: Nan = "fail",
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the sample.")] = 0,
     jobs: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Write the files only.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", metavar="", help="Write the files only.")
+    ] = False,
 ) -> None:
     """Recommend a number of clusters, without labels; go on where an earlier run was stopped."""
     from manyview.choosing import Request, choose_session
@@ -203,7 +213,9 @@ def choose(
 @app.command()
 def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("reproduce"),
-    quick: Annotated[bool, typer.Option("--quick", help="Small sets, within minutes.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", metavar="", help="Small sets, within minutes.")
+    ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 2,
     time_limit: Annotated[
         float | None, typer.Option(min=0.1, help="Seconds of a run; default 600, quick 15.")
@@ -247,7 +259,9 @@ def list_datasets() -> None:
 def fetch_dataset(
     name: Annotated[str, typer.Argument(help="A set with a public source.")],
     source: Annotated[str | None, typer.Option(help="Who sends it: uci or openml.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Also if it is here already.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", metavar="", help="Also if it is here already.")
+    ] = False,
 ) -> None:
     """Fetch a benchmark set; go on where an earlier transfer broke off."""
     from manyview.datasets.fetching import fetch_session

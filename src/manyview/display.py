@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn import get_config
 from sklearn.utils import estimator_html_repr
 
@@ -58,7 +59,7 @@ def result_of(model: Any) -> dict[str, Any]:
     labels = np.asarray(model.labels_)
     numbers, member_of, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     confidence = getattr(model, "confidence_", None)
-    means = None if confidence is None else np.bincount(member_of, confidence) / sizes  # (k,)
+    medians = None if confidence is None else pd.Series(confidence).groupby(member_of).median()
     shown = np.sort(np.argsort(-sizes, kind="stable")[:N_SHOWN])
     stability = getattr(model, "stability_", np.nan)
     return {
@@ -71,7 +72,7 @@ def result_of(model: Any) -> dict[str, Any]:
                 "size": int(sizes[c]),
                 "share": float(sizes[c] / len(labels)),
                 "bar": float(sizes[c] / sizes.max()),
-                "confidence": None if means is None else float(means[c]),
+                "confidence": None if medians is None else float(medians[c]),
             }
             for c in shown
         ],

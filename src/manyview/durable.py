@@ -51,6 +51,10 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         _sync(temporary)
         temporary.replace(target)
         _sync_folder(target.parent)
+    except OSError as error:
+        if error.filename is None:  # a full disk does not say which file it has no room for
+            error.filename = str(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

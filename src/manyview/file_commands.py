@@ -80,9 +80,10 @@ ViewNames = Annotated[
         metavar="A,B", help="Names of the views, with commas between.", rich_help_panel=READING
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Write the files only.")]
+Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="Write the files only.")]
 AsJson = Annotated[
-    bool, typer.Option("--json", help="A summary as JSON on stdout, all else on stderr.")
+    bool,
+    typer.Option("--json", metavar="", help="A summary as JSON on stdout, all else on stderr."),
 ]
 
 
@@ -157,7 +158,7 @@ def fit(
         typer.Option(
             min=1,
             metavar="N",
-            help="Threads.",
+            help="Threads; as many as pay if not given.",
             rich_help_panel=CLUSTERING,
         ),
     ] = None,

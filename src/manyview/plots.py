@@ -44,7 +44,7 @@ def _axes(ax: Any, width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        msg = "Figures need matplotlib: pip install 'manyview[plots]'."
+        msg = "Figures need matplotlib: pip install matplotlib."
         raise EngineUnavailableError(msg) from None
     return Figure(figsize=(width, height)).subplots()
 

@@ -29,6 +29,7 @@ from manyview._sheets import (
     Sheet,
     common_index,
     is_annotated,
+    is_frame,
     is_multimodal,
     merged_index,
     open_modalities,
@@ -284,6 +285,8 @@ def _n_dims(view: object) -> int:
         return 2
     if hasattr(view, "shape"):
         return len(view.shape)
+    if is_frame(view):
+        return 2
     if isinstance(view, list | tuple) and view and isinstance(view[0], list | tuple | np.ndarray):
         return 2
     return 1

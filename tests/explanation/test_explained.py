@@ -55,6 +55,12 @@ def test_view_weights_of_clusters_sum_to_one_and_mean_to_those_of_the_fit(explan
     assert (model.view_weights_ <= high + 1e-9).all()
 
 
+def test_its_text_names_the_tables_and_fits_a_screen(explanation):
+    text = repr(explanation)
+    assert len(text.splitlines()) < 12
+    assert f".features: {len(explanation.features):,} × 9" in text
+
+
 def test_a_view_that_alone_holds_a_cluster_has_its_weight():
     """Cluster 0 differs in the first view only, the others in the second only."""
     rng = np.random.default_rng(0)

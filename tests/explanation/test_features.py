@@ -106,3 +106,11 @@ def test_one_cluster_has_nothing_to_differ_from(rng):
     found = profile(X, np.zeros(8, dtype=int))
     assert np.isnan(found.effect).all()
     assert found.top(3).empty
+
+
+def test_a_feature_that_is_zero_in_a_cluster_has_mean_zero_there(rng, labels):
+    X = rng.normal(size=(len(labels), 2)) + 5
+    X[labels == 1, 0] = 0
+    means = profile(X, labels).mean
+    assert means[1, 0] == 0
+    assert (means[[0, 2], 0] > 4).all()

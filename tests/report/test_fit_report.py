@@ -14,7 +14,7 @@ from manyview.datasets import make_multiview_blobs
 from manyview.explanation import tables
 from manyview.report import describe_fit, render_fit
 from manyview.report.files import rewrite_report, write_report
-from manyview.report.html import FIT_SECTIONS
+from manyview.report.html import FIT_SECTIONS, _short
 from manyview.report.sample_map import NOWHERE, SPAN, describe_map
 
 META = [
@@ -161,7 +161,7 @@ def test_the_page_answers_without_its_script(result, model):
         "<1e−15",
         "rna.csv 1,234 age, sex",
         "1.25 s",
-        "had come to rest",
+        f"After {model.n_iter_} iterations and a last pass over the labels it had come to rest",
         "g0",
     ):
         assert part in text
@@ -172,6 +172,46 @@ def test_every_table_has_a_caption_and_every_picture_a_text(result):
     text = render_fit(result)
     assert text.count("<table") == text.count("<caption>") > 5
     assert text.count("<svg") == text.count('role="img" aria-label=') - 1 == 2
+
+
+def test_one_cluster_has_no_doubts_shares_or_columns_to_show(data):
+    model = OMVCDR(n_clusters=1, n_init=1, random_state=0).fit(data)
+    page = Page(render_fit(describe_fit(model, data, meta=[])))
+    assert "meta" not in page.ids
+    assert page.tags.count("svg") == 1  # the objective; a histogram of ones says nothing
+    text = " ".join(page.words)
+    assert "Share of each view" not in text
+    assert "1 dimension" in page.words
+
+
+def test_one_view_has_no_shares_to_compare(rng):
+    model = OMVCDR(n_clusters=2, n_init=1, random_state=0).fit(rng.normal(size=(30, 4)))
+    assert "Share of each view" not in render_fit(describe_fit(model, model._seen))
+
+
+def test_many_clusters_are_set_side_by_side_in_parts_that_fit_a_page(rng):
+    model = OMVCDR(n_clusters=26, n_init=1, random_state=0).fit(rng.normal(size=(200, 4)))
+    text = render_fit(describe_fit(model, model._seen))
+    tables = [part.split("</table>")[0] for part in text.split('<table class="heat">')[1:]]
+    assert [part.count('class="chip') for part in tables] == [9, 9, 8]
+    assert [part.count("<td") // part.count('<th scope="row"') for part in tables] == [9, 9, 8]
+
+
+def test_what_was_found_leaves_out_the_format_and_explains_matched(model, data):
+    source = {"file": "a.csv", "format": "csv", "orientation": "columns", "matched": 7}
+    text = " ".join(Page(render_fit(describe_fit(model, data, sources=[source]))).words)
+    assert "matched: in another view, too" in text
+    found = text.split("What was found")[1].split("Read as")[0]
+    assert "samples in" in found
+    assert "format" not in found
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(None, "–"), (0.03816, "0.0382"), (-6633.2, "−6,633"), (4.5e9, "4.5e+09"), (0.0, "0")],
+)
+def test_numbers_are_short_but_not_in_powers_of_ten_where_they_need_not_be(number, text):
+    assert _short(number) == text
 
 
 @pytest.mark.parametrize("k", [1, 2])

@@ -14,7 +14,15 @@ from manyview.report.wording import (
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(0, "0%"), (0.001, "<1%"), (0.126, "13%"), (0.999, ">99%"), (1, "100%"), (-0.001, "0%")],
+    [
+        (0, "0%"),
+        (0.001, "<1%"),
+        (0.126, "13%"),
+        (0.999, ">99%"),
+        (1 - 2e-16, "100%"),
+        (1, "100%"),
+        (-0.001, "0%"),
+    ],
 )
 def test_percent_does_not_round_to_nothing_or_all(share, text):
     assert as_percent(share) == text

@@ -101,7 +101,7 @@ def test_result_has_the_command_the_files_and_the_columns(run):
     assert (stage["column"], stage["kind"], age["column"]) == ("stage", "categorical", "age")
     assert stage["effect"] == pytest.approx(1)
     assert stage["p_adjusted"] < 1e-20 < 0.001 < age["p_adjusted"]
-    assert any("'site'" in note for note in result["notes"])
+    assert "Not set against the clusters: 'site' (constant)." in result["notes"]
 
 
 def test_the_page_is_whole(run):
@@ -138,6 +138,20 @@ def test_json_is_all_that_stdout_gets(command, files):
     assert sum(summary["sizes"]) == summary["n_samples"] == 85
     assert sum(summary["view_weights"].values()) == pytest.approx(1)
     assert "3 clusters of 85 samples" in err
+
+
+def test_columns_that_are_not_tested_are_one_sentence_a_reason(command, files, tmp_path):
+    clinical = files / "clinical.csv"
+    code, out, _ = command("fit", files / "rna.csv", "--clusters", 1, "--meta", clinical)
+    said = " ".join(out.split())
+    assert code == 0
+    assert "note Not set against the clusters: 'stage', 'age' (there is one cluster)." in said
+    assert "5 rows about other samples left out" in said
+
+
+def test_one_column_set_aside_is_told_as_one(command, tables):
+    tables["rna"].assign(batch="north").to_csv("batch.csv")
+    assert "batch: 1 column set aside: batch." in command("fit", "batch.csv", "--clusters", 3)[1]
 
 
 def test_quiet_says_nothing_and_an_earlier_run_is_replaced(command, files, tmp_path):
@@ -189,7 +203,7 @@ MISTAKES = {
     "same name twice": (["twice.csv", "--clusters", 3], "has sample 'P01' twice"),
     "no overlap": (["rna.csv", "others.csv", "--clusters", 3], "shares no sample name"),
     "gaps": (["gaps.csv", "--clusters", 3], "--nan feature-mean"),
-    "mixed encodings": (["mixed.csv", "rna.csv", "--clusters", 3], "shares no sample name"),
+    "mixed encodings": (["mixed.csv", "--clusters", 3], "mixes encodings: some of its text is"),
     "strange meta": (["rna.csv", "--clusters", 3, "--meta", "others.csv"], "names no sample"),
 }
 
@@ -202,7 +216,7 @@ def mistaken(files, tables):
     rna.rename({"P02": "P01"}).to_csv(files / "twice.csv")
     rna.rename(lambda name: f"other {name}").add_prefix("x").to_csv(files / "others.csv")
     rna.where(rna < rna.quantile(0.99)).to_csv(files / "gaps.csv")
-    lines = "name,x\nZoë,1\n".encode() + "Jürgen,2\n".encode("latin-1")
+    lines = "name,x\nZoë,1\n".encode() + "Jürgen,2\nAnn,5\nBob,6\n".encode("latin-1")
     (files / "mixed.csv").write_bytes(lines)
     return files
 
@@ -240,6 +254,13 @@ def test_the_help_shows_examples_in_80_columns(command):
     assert out.count("  manyview fit ") == 6
     assert max(map(len, out.splitlines())) <= 80
     assert command("predict", "--help")[1].count("  manyview predict ") == 3
+
+
+def test_a_flag_does_not_look_as_if_it_took_a_value(command):
+    for name in ("fit", "predict", "demo", "choose"):
+        lines = command(name, "--help")[1].splitlines()
+        (quiet,) = [line for line in lines if "--quiet" in line]
+        assert quiet.split()[2] == "Write"
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """The folder of a run: all five files or none."""
 
+import errno
+
 import pytest
 
 from manyview.runs.folder import FILES, run_folder
@@ -34,6 +36,13 @@ def test_a_run_that_fails_leaves_what_was_there(tmp_path, error):
     with pytest.raises(type(error)):
         run()
     assert contents(tmp_path) == dict.fromkeys(FILES, "old")
+
+
+def test_a_full_disk_is_one_sentence_that_names_the_folder(tmp_path):
+    out = tmp_path / "run"
+    with pytest.raises(OSError, match="run is full, so nothing was written"), run_folder(out):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_run_that_fails_leaves_no_new_folders(tmp_path):

@@ -118,7 +118,7 @@ def test_arrays_are_matched_by_position(tmp_path):
     assert intake.data.views[0].dtype == np.float32
     assert isinstance(intake.data.views[0], np.memmap)  # not copied: it may be large
     assert list(intake.data.sample_names) == NAMES
-    assert "matched by position" in " ".join(intake.notes)
+    assert "Samples were matched by position: not all views name theirs." in intake.notes
 
 
 def test_npz_and_mat_hold_several_views(tmp_path):
@@ -247,10 +247,10 @@ def test_one_zarr_array_is_one_view(tmp_path):
 @pytest.mark.parametrize(
     ("module", "name"), [("h5py", "a.h5ad"), ("openpyxl", "a.xlsx"), ("zarr", "a.zarr.zip")]
 )
-def test_a_missing_library_is_one_sentence_with_the_extra(module, name, tmp_path, monkeypatch):
+def test_a_missing_library_is_one_sentence_with_its_name(module, name, tmp_path, monkeypatch):
     (tmp_path / name).write_bytes(b"not empty")
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(EngineUnavailableError, match=rf"needs {module}: pip install manyview\[fi"):
+    with pytest.raises(EngineUnavailableError, match=rf"needs {module}, .*: pip install {module}$"):
         read_views(tmp_path / name)
 
 

@@ -20,7 +20,7 @@ def test_rows_are_matched_by_the_column_with_the_most_names(tmp_path):
     assert list(meta.table.columns) == ["ward", "age"]
     assert meta.table["ward"].tolist()[::2] == ["x", "b"]
     assert meta.table["age"].isna().tolist() == [False, True, False]
-    assert meta.notes == (f"{path}: 2 of 3 samples found; 1 rows about other samples left out.",)
+    assert meta.notes == (f"{path}: 2 of 3 samples found; 1 row about other samples left out.",)
 
 
 def test_id_names_the_column(tmp_path):

@@ -48,7 +48,7 @@ def load_file(path: str | os.PathLike[str], *, return_X_y: bool = False) -> Bunc
         2-D arrays of any names; or a .mat file with a cell `X` of matrices, dense or sparse,
         samples in rows or in columns (found from the number of labels), or an array of kernels,
         and labels `Y`, `y`, `gt`, `truth`, `truelabel` or `labels`. MATLAB v7.3 files need h5py
-        (`pip install manyview[files]`).
+        (`pip install h5py`).
     return_X_y : bool, default=False
         Return `(data, target)` instead of a Bunch.
 
@@ -147,7 +147,7 @@ def _read_hdf5(path: Path) -> Contents:
     try:
         import h5py
     except ImportError:
-        msg = f"{path} is a MATLAB v7.3 file, which needs h5py: pip install manyview[files]"
+        msg = f"{path} is a MATLAB v7.3 file, which needs h5py: pip install h5py"
         raise EngineUnavailableError(msg) from None
     with h5py.File(path) as file:
         return {

@@ -16,6 +16,7 @@ from manyview.blocks import FloatArray, IntArray
 __all__ = ["Profile", "profile_view"]
 
 ROUNDING = 64 * np.finfo(np.float64).eps
+LOST = 1e-12  # of what was taken off a feature: so much of a sum may be rounding
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,15 @@ def _profile(
     return Profile(
         names=names,
         count=count,
-        mean=mean + near,
-        rest=rest + near,
+        mean=_back(mean, near),
+        rest=_back(rest, near),
         effect=effect,
-        overall=overall + near,
+        overall=_back(overall, near),
         deviation=np.sqrt(np.where(is_flat, 0.0, variance)),
     )
+
+
+def _back(mean: FloatArray, near: FloatArray) -> FloatArray:
+    """Means of x from those of x − near; what rounding leaves of a zero is zero."""
+    given = mean + near
+    return np.where(np.abs(given) <= LOST * np.abs(near), 0.0, given)

@@ -103,6 +103,13 @@ class Explanation:
     map: pd.DataFrame
     view_maps: Mapping[str, pd.DataFrame]
 
+    def __repr__(self) -> str:
+        """Name the tables and their sizes; the tables themselves fill screens."""
+        tables = {name: part for name, part in vars(self).items() if name != "view_maps"}
+        lines = [f"  .{name}: {len(part):,} × {part.shape[1]}" for name, part in tables.items()]
+        maps = f"  .view_maps: {', '.join(self.view_maps)}"
+        return "\n".join(["Explanation, rows × columns of", *lines, maps])
+
 
 def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
     """Make the tables of a fit to `data`."""

@@ -80,6 +80,7 @@ def render_fit(result: Mapping[str, Any]) -> str:
     """
     data, confidence = result["data"], result["confidence"]
     is_given = {name: result.get(name, ()) is not None for name in FIT_SECTIONS}
+    is_given["meta"] = bool(result.get("meta"))  # columns that could not be tested are in the notes
     return (
         _environment()
         .get_template("base.html")
@@ -111,8 +112,11 @@ def _environment() -> Environment:
 
 
 def _short(number: float | None) -> str:
-    """Three digits that count, with a true minus; what has no number is a dash."""
-    return "–" if number is None else f"{number:,.3g}".replace("-", "−")
+    """Three digits that count or all whole ones, a true minus; what has no number is a dash."""
+    if number is None:
+        return "–"
+    is_long = 1000 <= abs(number) < 1e7
+    return (f"{number:,.0f}" if is_long else f"{number:.3g}").replace("-", "−")
 
 
 def _chance(p: float | None) -> str:

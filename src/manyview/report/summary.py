@@ -177,7 +177,8 @@ def describe_weights(model: FittedModel) -> dict[str, Any]:
     dict
         `spaces` and `views`, each a list of {name, weight}.
     """
-    spaces = [f"{bases[0].shape[1]} dimensions" for bases in model.bases_]  # d_p
+    sizes = [bases[0].shape[1] for bases in model.bases_]  # d_p
+    spaces = [f"{size} dimension{'s' if size > 1 else ''}" for size in sizes]
     return {
         "spaces": _named_weights(spaces, model.space_weights_),
         "views": _named_weights(model.view_names_, model.view_weights_),

@@ -37,7 +37,7 @@ def as_percent(share: float) -> str:
     """
     if 0 < share < 0.005:
         return "<1%"
-    if 0.995 <= share < 1:
+    if 0.995 <= share < 1 - 1e-9:  # a sum of shares is 1 but for rounding
         return ">99%"
     return f"{share:.0%}".replace("-0%", "0%")
 

@@ -129,7 +129,7 @@ def fit_run(request: FitRequest, out: Path, console: Console) -> dict[str, Any]:
         if meta is not None:
             associations = associate(meta.table, model.labels_, seed=request.seed)
             tested = associations.tested
-            notes += [*meta.notes, *map(_aside, associations.set_aside)]
+            notes += [*meta.notes, *_aside(associations.set_aside)]
         result = describe_fit(
             model,
             intake.data,
@@ -208,8 +208,15 @@ def _fit(model: OMVCDR, intake: Intake, passes: Path, console: Console) -> tuple
     return seconds, said
 
 
-def _aside(column: dict[str, str]) -> str:
-    return f"Column {column['column']!r} was not set against the clusters: {column['reason']}."
+def _aside(columns: Sequence[dict[str, str]]) -> list[str]:
+    """Say which columns were not tested, a sentence a reason."""
+    by_reason: dict[str, list[str]] = {}
+    for column in columns:
+        by_reason.setdefault(column["reason"], []).append(repr(column["column"]))
+    return [
+        f"Not set against the clusters: {', '.join(names)} ({reason})."
+        for reason, names in by_reason.items()
+    ]
 
 
 def _sources(intake: Intake) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -40,10 +41,13 @@ def run_folder(out: Path) -> Iterator[Path]:
             yield Path(temporary)
             for name in FILES:
                 (Path(temporary) / name).replace(out / name)
-    except BaseException:
+    except BaseException as error:
         for folder in absent:
             with suppress(OSError):  # not made, or not empty
                 folder.rmdir()
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            msg = f"The disk of {out} is full, so nothing was written; name another --out."
+            raise OSError(msg) from error
         raise
 
 

@@ -42,7 +42,8 @@ def show_found(found: pd.DataFrame, console: Console) -> None:
         aside = row["set_aside"].split(", ") if row["set_aside"] else []
         if aside:
             shown = ", ".join(aside[:5]) + (" …" if len(aside) > 5 else "")
-            notes.append(f"{row['view']}: {len(aside)} columns set aside: {shown}.")
+            columns = "column" if len(aside) == 1 else "columns"
+            notes.append(f"{row['view']}: {len(aside)} {columns} set aside: {shown}.")
         if row["nan"]:
             notes.append(f"{row['view']}: {row['nan']:,} values are missing: {row['nan_action']}.")
     show_notes(notes, console)

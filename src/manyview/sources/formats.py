@@ -181,11 +181,11 @@ class Hdf5(Chunked):
 
 
 def needed(module: str, path: Path) -> Any:
-    """Import an optional library, or say which extra brings it."""
+    """Import an optional library, or say how to get it."""
     try:
         return importlib.import_module(module)
     except ImportError:
-        msg = f"{path} needs {module}: pip install manyview[files]"
+        msg = f"{path} needs {module}, which is not installed: pip install {module}"
         raise EngineUnavailableError(msg) from None
 
 

@@ -113,7 +113,8 @@ def name_samples(tables: Sequence[Table]) -> tuple[list[Table], list[str]]:
         names = _names_by_position(kept, named)
         notes = [note for table in kept if (note := _possible_id(table))]
         if len(kept) > 1:
-            notes.insert(0, "Samples were matched by position: not all views name theirs.")
+            why = "not all views name theirs" if named else "no view names them"
+            notes.insert(0, f"Samples were matched by position: {why}.")
         return [
             table if table.rows is not None else replace(table, rows=names) for table in kept
         ], notes

@@ -20,6 +20,9 @@ BYTE_ORDER_MARKS = {
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
+UTF8_LETTER = re.compile(
+    rb"[\xc2\xc3][\x80-\xbf]"
+)  # of Western Europe; in Windows-1252, Ã and a sign
 NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
 DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
@@ -105,8 +108,20 @@ def _encoding(path: Path) -> str:
                 decoder.decode(piece)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
-            return "cp1252"  # Latin-1 with the signs that Windows adds
+            return _windows(path)
     return "utf-8"
+
+
+def _windows(path: Path) -> str:
+    """Windows-1252, Latin-1 with the signs that Windows adds; refuse text that is UTF-8 in part."""
+    with path.open("rb") as file:
+        if any(UTF8_LETTER.search(piece) for piece in iter(lambda: file.read(PIECE), b"")):
+            msg = (
+                f"{path} mixes encodings: some of its text is UTF-8 and some is not, so names may "
+                "be wrong. Save all of it in one encoding, best in UTF-8."
+            )
+            raise ViewError(msg)
+    return "cp1252"
 
 
 def _utf16_without_mark(head: bytes, path: Path) -> str:

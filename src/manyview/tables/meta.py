@@ -72,7 +72,11 @@ def read_meta(path: PathLike, names: pd.Index, *, id: str | None = None) -> Meta
     n_found, n_others = int(names.isin(keys).sum()), int((~keys.isin(names)).sum())
     notes.append(
         f"{path}: {n_found} of {len(names)} samples found"
-        + (f"; {n_others} rows about other samples left out." if n_others else ".")
+        + (
+            f"; {n_others} row{'s' if n_others > 1 else ''} about other samples left out."
+            if n_others
+            else "."
+        )
     )
     kept = [j for j in range(frame.shape[1]) if j != column and str(frame.columns[j]) != ""]
     return Meta(frame.iloc[:, kept].set_axis(keys).reindex(names), tuple(notes))
