@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.metrics.pairwise import euclidean_distances
+from scipy.spatial.distance import cdist
 
 from manyview.base import check_parameter, generator, is_count
 from manyview.blocks import FloatArray, IntArray
-from manyview.contingency import tabulate
+from manyview.contingency import Pairs
 from manyview.errors import NotEnoughSamplesError
 from manyview.model_selection.choice import Choice, decide
 from manyview.model_selection.graph import Spectrum, decompose, join_neighbors, modularity
@@ -35,6 +35,7 @@ __all__ = ["choose"]
 
 SAMPLE_ROWS = 2000
 N_BLOBS = 2
+N_LEVELS = 12  # numbers of clusters that blobs are cut into; between them the modularity is smooth
 Row = dict[str, Any]
 OnProgress = Callable[[Row, int, int], None]
 
@@ -103,7 +104,7 @@ def choose(
     waiting = [k for k in candidates if k not in known]
     if waiting:
         with limit_threads(1):
-            evidence = _gather(data, scale, max(candidates), rng, n_jobs)
+            evidence = _gather(data, scale, candidates, rng, n_jobs)
             for k in waiting:
                 known[k] = evidence.judge(k)
                 if on_progress is not None:
@@ -133,17 +134,18 @@ class _Evidence:
 
     points: FloatArray  # (n, D)
     whole: _Cut
-    blobs: Sequence[_Cut]
+    levels: FloatArray  # numbers of clusters
+    one_blob: FloatArray  # (levels,), modularity
     halves: Sequence[tuple[IntArray, _Cut]]
 
     def judge(self, n_clusters: int) -> Row:
         """The row of one candidate."""
         labels = self.whole.spectrum.partition(n_clusters)
         quality = modularity(self.whole.graph, labels, n_clusters)
-        blob = float(np.mean([cut.quality(n_clusters) for cut in self.blobs]))
+        blob = float(np.interp(np.log(n_clusters), np.log(self.levels), self.one_blob))
         values = self.whole.spectrum.values
         agreement = [
-            tabulate(labels[half], cut.spectrum.partition(n_clusters)).pairs().adjusted_rand()
+            Pairs.of(labels[half], cut.spectrum.partition(n_clusters)).adjusted_rand()
             for half, cut in self.halves
         ]
         silhouette, davies_bouldin = _compactness(self.points, labels)
@@ -162,7 +164,7 @@ class _Evidence:
 def _gather(
     data: MultiViewData,
     scale: str | Sequence[str] | None,
-    most: int,
+    candidates: Sequence[int],
     rng: np.random.Generator,
     n_jobs: int | None,
 ) -> _Evidence:
@@ -176,11 +178,17 @@ def _gather(
     ]
     seeds = rng.integers(2**31, size=len(clouds))
     whole, *others = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_Cut.of)(cloud, most + 1, int(seed))
+        delayed(_Cut.of)(cloud, candidates[-1] + 1, int(seed))
         for cloud, seed in zip(clouds, seeds, strict=True)
     )
+    levels = np.unique(np.geomspace(candidates[0], candidates[-1], N_LEVELS).round())
+    one_blob = [[cut.quality(int(k)) for k in levels] for cut in others[:N_BLOBS]]
     return _Evidence(
-        place.points, whole, others[:N_BLOBS], list(zip(halves, others[N_BLOBS:], strict=True))
+        place.points,
+        whole,
+        levels,
+        np.mean(one_blob, axis=0),
+        list(zip(halves, others[N_BLOBS:], strict=True)),
     )
 
 
@@ -192,14 +200,16 @@ def _compactness(points: FloatArray, labels: IntArray) -> tuple[float, float]:
         return np.nan, np.nan
     member = sparse.csr_array((1 / sizes[own], (own, np.arange(n))), shape=(len(sizes), n))
     means: FloatArray = np.asarray(member @ points)  # (k, D)
-    distances = euclidean_distances(points, means)  # (n, k)
+    squares = np.einsum("ij,ij->i", points, points)  # (n,)
+    distances = squares[:, None] - 2 * points @ means.T + np.einsum("ij,ij->i", means, means)
+    distances = np.sqrt(np.maximum(distances, 0))  # (n, k)
     near = distances[np.arange(n), own].copy()
     distances[np.arange(n), own] = np.inf
     other = distances.min(axis=1)
     wider = np.maximum(near, other)
     silhouette = np.divide(other - near, wider, out=np.zeros(n), where=wider > 0).mean()
     radius = member @ near  # (k,)
-    apart = euclidean_distances(means)  # (k, k)
+    apart = cdist(means, means)  # (k, k)
     np.fill_diagonal(apart, np.inf)
     worst = np.max((radius[:, None] + radius) / np.maximum(apart, np.finfo(float).tiny), axis=1)
     return float(silhouette), float(worst.mean())
