@@ -52,8 +52,12 @@ class Pairs:
         shape = int(labels.max()) + 1, int(others.max()) + 1
         cells = labels.astype(np.int64) * shape[1] + others  # (n,)
         counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
-        sizes = counts.sum(axis=1), counts.sum(axis=0), counts.ravel()
-        return cls(*map(_count_pairs, sizes), total=labels.size * (labels.size - 1) // 2)
+        return cls(
+            in_class=_count_pairs(counts.sum(axis=1)),
+            in_cluster=_count_pairs(counts.sum(axis=0)),
+            in_both=_count_pairs(counts.ravel()),
+            total=labels.size * (labels.size - 1) // 2,
+        )
 
     def precision(self) -> float:
         """Share of the pairs in one cluster that are in one class."""
