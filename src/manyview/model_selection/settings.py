@@ -24,6 +24,7 @@ from manyview.errors import DataWarning
 from manyview.model_selection.choice import SETTINGS, Choice
 from manyview.model_selection.graph import join_neighbors, modularity
 from manyview.model_selection.sample import locate
+from manyview.readings import scale_name
 from manyview.solver.alternation import Schedule
 from manyview.solver.fitting import fit
 from manyview.solver.problem import Settings
@@ -34,10 +35,11 @@ __all__ = ["OnProgress", "Row", "Scale", "settings_of", "tune"]
 
 LAMS = (0.1, 5.0)  # tried beside LAM
 SCALES: tuple[str | None, ...] = ("l2", "z", "unit", None)  # tried beside the one given
-GRAPH_SCALES = ("l2", "z")  # how single views are read
+GRAPH_SCALES = ("z", "l2")  # how single views are read; as z-scores, constant ones are empty
 MOST_ROWS, ROWS_PER_CLUSTER = 1000, 20
 FEWEST_ROWS = 20  # that have a view: fewer tell nothing
 SCHEDULE = Schedule(n_init=2, max_iter=100, tol=1e-5)
+TINY = float(np.finfo(np.float64).tiny)
 CLEARLY = 0.02  # by how much more view modularity another setting must have, as a share
 CLEAR = 0.9  # sureness from which on the settings do not matter
 
@@ -55,9 +57,8 @@ class _Setting:
 
     @property
     def key(self) -> tuple[str, float]:
-        """What stands for it in a table: the scaling as the command line takes it."""
-        parts = ["none"] if self.scale is None else np.atleast_1d(self.scale)
-        return ",".join(map(str, parts)), self.lam
+        """What stands for it in a table."""
+        return scale_name(self.scale), self.lam
 
     def __str__(self) -> str:
         return f"scale={self.scale!r} and lam={self.lam:g}"
@@ -89,9 +90,9 @@ def tune(
     known = {(row["scale"], row["lam"]): dict(row) for row in rows}
     waiting = [setting for setting in settings if setting.key not in known]
     if waiting:
-        judge = _Judge.of(data, n_clusters, rng)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # the fit itself will say so
+            warnings.simplefilter("ignore", DataWarning)  # the user's own fit will say so
+            judge = _Judge.of(data, n_clusters, rng)
             runs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
                 delayed(judge.view_modularity)(setting) for setting in waiting
             )
@@ -125,9 +126,9 @@ class _Judge:
             if len(present) < FEWEST_ROWS:
                 continue
             alone = MultiViewData.of([view[present]])
-            for scale in GRAPH_SCALES:
-                place = locate(alone, scale, rng)
-                graphs.append((present, join_neighbors(place.points)))
+            clouds = [locate(alone, scale, rng).points for scale in GRAPH_SCALES]
+            if clouds[0].shape[1] > 0:
+                graphs += [(present, join_neighbors(points)) for points in clouds]
         return cls(data, n_clusters, graphs, int(rng.integers(2**31)))
 
     def view_modularity(self, setting: _Setting) -> float:
@@ -140,7 +141,7 @@ class _Judge:
         fit(engine, settings, SCHEDULE, names, rng, narrator(None, 0), lambda _: None)
         labels = engine.gather("labels")
         found = [modularity(graph, labels[rows], self.n_clusters) for rows, graph in self.graphs]
-        return float(np.mean(found))
+        return float(np.mean(found)) if found else 0.0
 
 
 def settings_of(n_clusters: int, lam: float, scale: Scale) -> Settings:
@@ -150,8 +151,8 @@ def settings_of(n_clusters: int, lam: float, scale: Scale) -> Settings:
 
 def _settle(choice: Choice, settings: Sequence[_Setting], table: pd.DataFrame) -> Choice:
     """Take the best setting if it is clearly better than the first, which is the current one."""
-    now = max(float(table["view_modularity"].iloc[0]), np.finfo(float).tiny)
-    table["gain"] = table["view_modularity"] / now - 1
+    now = float(table["view_modularity"].iloc[0])
+    table["gain"] = (table["view_modularity"] - now) / max(abs(now), TINY)
     best = int(table["gain"].argmax())
     gain = float(table["gain"].iloc[best])
     measure = "keeps the neighbors of single views together"
