@@ -19,7 +19,7 @@ from manyview.benchmark.progress import run_bar
 from manyview.durable import RowLog, atomic_path, write_text
 from manyview.errors import EngineUnavailableError
 from manyview.model_selection import Choice, choose
-from manyview.plots import choice_curve, settings_gains
+from manyview.plots import choice_curve, settings_bars
 from manyview.readings import scale_name
 from manyview.tables import read_views
 from manyview.views import MultiViewData
@@ -146,6 +146,6 @@ def _write(choice: Choice, out: Path) -> None:
     if len(choice.settings):
         figure.set_size_inches(6.4, 9)
         figure.axes[0].set_position((0.15, 0.58, 0.8, 0.38))
-        settings_gains(choice, ax=figure.add_axes((0.15, 0.07, 0.8, 0.33)))
+        settings_bars(choice, ax=figure.add_axes((0.15, 0.07, 0.8, 0.33)))
     with atomic_path(out / "choice.svg") as path:
         figure.savefig(path, bbox_inches="tight")

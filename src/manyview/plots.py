@@ -26,7 +26,7 @@ __all__ = [
     "feature_heatmap",
     "objective_curve",
     "sample_map",
-    "settings_gains",
+    "settings_bars",
     "view_weights",
 ]
 
@@ -282,8 +282,8 @@ def choice_curve(choice: Choice, *, ax: Any = None) -> Any:
     return ax
 
 
-def settings_gains(choice: Choice, *, ax: Any = None) -> Any:
-    """How much better each scale and lam that was tried keeps neighbors together, as bars.
+def settings_bars(choice: Choice, *, ax: Any = None) -> Any:
+    """How well each scale and lam that was tried keeps neighbors together, as bars.
 
     Parameters
     ----------
@@ -300,11 +300,11 @@ def settings_gains(choice: Choice, *, ax: Any = None) -> Any:
     tried = choice.settings
     names = [f"{row.scale}, lam {row.lam:g}" for row in tried.itertuples()]
     is_taken = (tried["scale"] == scale_name(choice.scale)) & (tried["lam"] == choice.lam)
-    ax.barh(names, 100 * tried["gain"], color=np.where(is_taken, COLORS[0], COLORS[3]))
+    ax.barh(names, tried["view_modularity"], color=np.where(is_taken, COLORS[0], COLORS[3]))
     ax.invert_yaxis()
-    ax.axvline(0, color="0.5", lw=1)
-    title = "scale and lam; blue: recommended"
-    ax.set(xlabel="neighbors of single views kept together, % more than in row 1", title=title)
+    ax.axvline(tried["view_modularity"].iloc[0], color="black", lw=1, ls="--")  # to be beaten
+    title = f"recommended (blue): scale {scale_name(choice.scale)}, lam {choice.lam:g}"
+    ax.set(xlabel="modularity of the clusters in single views; dashed: row 1", title=title)
     return ax
 
 
