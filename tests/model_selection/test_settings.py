@@ -113,6 +113,14 @@ def test_without_a_view_that_varies_the_setting_is_kept():
     assert (choice.settings["gain"] == 0).all()
 
 
+def test_a_number_is_given_only_where_there_is_one_candidate():
+    """Of noise with 11 samples, only 2 of many candidates is looked at: it is not the user's."""
+    noise = np.random.default_rng(0).normal(size=(11, 4))
+    assert choose([noise, noise[::-1]], random_state=0).settings.empty
+    given = choose([noise, noise[::-1]], [2], random_state=0)
+    assert (given.has_structure, set(given.settings["n_clusters"])) == (False, {2})
+
+
 def test_tune_is_a_flag():
     with pytest.raises(ValueError, match="tune='yes' is not usable; expected True or False"):
         choose(np.ones((40, 3)), tune="yes")

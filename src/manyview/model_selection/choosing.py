@@ -116,7 +116,7 @@ def choose(
         choice = replace(decide(found, data.n_samples), scale=scale)
         if not tune:
             return choice
-        k = candidates[0] if len(candidates) == 1 else choice.n_clusters
+        k = wanted[0] if len(wanted) == 1 else choice.n_clusters
         tried = [row for row in before if "lam" in row and row["n_clusters"] == k]
         return tune_settings(data, choice, k, rng_settings, rows=tried, **how)
 
