@@ -3,8 +3,9 @@
 k from 2 to 40 at its defaults, on the sets of the data folder that have 2 to 40 classes, on blobs
 of many shapes and on views without clusters; rows are shuffled by the seed. A recommendation is
 right within ± 1 of the number of classes, or where it says "no structure" of views that have none.
-Times are CPU seconds on one thread, beside those of one fit of OMVCDR at its defaults, told the
-number that was recommended (at least 2), on the sample that `choose` looks at.
+Times are CPU seconds on one thread, with and without the choice of scaling and λ, beside those of
+one fit of OMVCDR at its defaults, told the number that was recommended (at least 2), on the sample
+that `choose` looks at.
 
     python benchmarks/bench_choose.py [--quick] [--again]
         [--out docs/choosing.csv] [--page docs/choosing.md]
@@ -30,6 +31,7 @@ from manyview.datasets import load_benchmark, load_digits_views, make_multiview_
 from manyview.datasets.benchmarks import benchmark_files
 from manyview.model_selection import Choice, choose
 from manyview.model_selection.choosing import SAMPLE_ROWS
+from manyview.readings import scale_name
 from manyview.threads import limit_threads
 from page import keep_rows, markdown, write_section
 
@@ -164,6 +166,7 @@ def measure(name: str, source: Source, seed: int) -> dict[str, Any]:
     data = MultiViewData.of(X)
     order = np.random.default_rng(seed).permutation(data.n_samples)[:SAMPLE_ROWS]
     data = data[order]
+    alone_seconds, _ = seconds_of(partial(choose, data, tune=False, random_state=seed))
     spent, choice = seconds_of(partial(choose, data, random_state=seed))
     model = OMVCDR(max(choice.n_clusters, 2), random_state=seed)
     fit_seconds, _ = seconds_of(partial(model.fit, data))
@@ -174,8 +177,11 @@ def measure(name: str, source: Source, seed: int) -> dict[str, Any]:
         "classes": np.unique(target).size,
         "chosen": choice.n_clusters,
         "sureness": round(choice.sureness, 3),
-        "seconds": round(spent, 2),
-        "fit_seconds": round(fit_seconds, 2),
+        "scale": scale_name(choice.scale),
+        "lam": choice.lam,
+        "seconds": round(spent, 3),
+        "alone_seconds": round(alone_seconds, 3),
+        "fit_seconds": round(fit_seconds, 3),
         **{f"by_{criterion}": alone(choice, criterion) for criterion in CRITERIA},
     }
 
@@ -210,11 +216,12 @@ def table(rows: pd.DataFrame) -> str:
                 *marked,
                 f"{own['sureness'].mean():.2f}",
                 f"{own['seconds'].mean():.1f}",
+                f"{(own['alone_seconds'] / own['fit_seconds']).mean():.1f}",
                 f"{(own['seconds'] / own['fit_seconds']).mean():.1f}",
             ]
         )
     seeds = [f"seed {seed}" for seed in sorted(rows["seed"].unique())]
-    header = ["data", "samples", "classes", *seeds, "sureness", "seconds", "fits"]
+    header = ["data", "samples", "classes", *seeds, "sureness", "seconds", "fits, k alone", "fits"]
     return markdown(header, lines)
 
 
@@ -224,6 +231,7 @@ def findings(rows: pd.DataFrame) -> str:
     asked, empty = rows["data"].isin(ASKED), rows["classes"] == 1
     per_seed = right[asked].groupby(rows["seed"]).sum()
     ratio = rows["seconds"] / rows["fit_seconds"]
+    alone = rows["alone_seconds"] / rows["fit_seconds"]
     has_more = ~asked & ~empty
     counted, denied = rows["chosen"] > 1, ~empty & (rows["chosen"] == 1)
     slowest = rows.loc[ratio.idxmax()]
@@ -241,7 +249,8 @@ def findings(rows: pd.DataFrame) -> str:
         f"wrong: {mean(~right & counted):.2f}; of no structure, rightly: "
         f"{mean(right & empty):.2f}; where there are classes: {mean(denied):.2f}. Time "
         f"over that of one fit: median {ratio.median():.1f}, most {ratio.max():.1f} "
-        f"({slowest['data']}; asked for: 10)."
+        f"({slowest['data']}; asked for: 10); without the choice of scaling and λ, median "
+        f"{alone.median():.1f}, most {alone.max():.1f}."
     )
 
 

@@ -4,7 +4,8 @@ Choosing parameters
 
 ``choose`` recommends a number of clusters without labels, and says how sure it is. It looks for
 clusters that stand out from what one blob of the same shape would fall into, and that halves of the
-samples agree on. Here two views show six clusters that overlap a little.
+samples agree on. It then compares scalings and pulls, and keeps the defaults unless others clearly
+do better. Here two views show six clusters that overlap a little.
 """
 
 from manyview.datasets import make_multiview_blobs
@@ -15,6 +16,7 @@ data, truth = make_multiview_blobs(
 )
 choice = choose(data, range(2, 16), random_state=0)
 print(choice.sentence)
+print(choice.advice)
 
 # %%
 # ``OMVCDR(n_clusters="auto")`` asks it before the fit. Data without clusters are told from others:

@@ -10,6 +10,7 @@ import bench_anchors
 import bench_choose
 import bench_confidence
 import bench_growth
+import bench_settings
 from bench_growth import AXES, METHODS, Size
 from manyview.baselines import BASELINES
 from manyview.datasets import make_multiview_blobs
@@ -189,7 +190,8 @@ def chosen_rows():
     chosen = {0: [4, 8, 1], 1: [3, 10, 2]}
     return pd.DataFrame(
         {"data": name, "seed": seed, "n_samples": 9, "classes": k, "chosen": found}
-        | {"sureness": 0.9 if k == 3 else 0.4, "seconds": 2.0, "fit_seconds": 1.0 + (k == 10)}
+        | {"sureness": 0.9 if k == 3 else 0.4, "scale": "auto", "lam": 0.5}
+        | {"seconds": 2.0, "alone_seconds": 1.0, "fit_seconds": 1.0 + (k == 10)}
         | {f"by_{criterion}": found for criterion in bench_choose.CRITERIA}
         for seed in (0, 1)
         for name, k, found in zip(names, classes, chosen[seed], strict=True)
@@ -205,10 +207,41 @@ def test_a_choice_is_right_within_one_but_noise_has_no_clusters(chosen_rows):
     assert "a number that is right: 0.73; of one that is wrong: 0.40;" in text
     assert "of no structure, rightly: 0.40" in text
     assert "median 2.0, most 2.0 (blobs 3;" in text
+    assert "without the choice of scaling and λ, median 1.0, most 1.0." in text
     lines = bench_choose.table(chosen_rows).splitlines()
-    assert "| digits | 9 | 10 | **8** | 10 | 0.40 | 2.0 | 1.0 |" in lines
-    assert "| one blob | 9 | none | no structure | **2** | 0.40 | 2.0 | 2.0 |" in lines
+    assert "| digits | 9 | 10 | **8** | 10 | 0.40 | 2.0 | 0.5 | 1.0 |" in lines
+    assert "| one blob | 9 | none | no structure | **2** | 0.40 | 2.0 | 1.0 | 2.0 |" in lines
     assert "| largest score | 1.0 of 1 | 75% |" in bench_choose.criteria(chosen_rows).splitlines()
+
+
+@pytest.fixture
+def setting_rows():
+    """Of two sets, one is helped by another scaling; the most stable one harms both."""
+    columns = ("data", "n_clusters", "scale", "lam", "gain", "is_taken", "stability", "accuracy")
+    rows = [
+        ("a", 3, "auto", 0.5, 0.0, False, 0.8, 0.9),
+        ("a", 3, "unit", 0.5, 0.1, True, 0.7, 1.0),
+        ("a", 3, "z", 0.5, -0.1, False, 0.9, 0.7),
+        ("b", 4, "auto", 0.5, 0.0, True, 0.8, 0.6),
+        ("b", 4, "unit", 0.5, 0.01, False, 0.7, 0.5),
+        ("b", 4, "z", 0.5, -0.2, False, 0.9, 0.4),
+    ]
+    rows = pd.DataFrame(rows, columns=columns)
+    return rows.assign(view_modularity=rows["gain"], starts=rows["stability"])
+
+
+def test_settings_are_judged_by_the_change_of_accuracy(setting_rows):
+    lines = bench_settings.table(setting_rows).splitlines()
+    assert "| `a` | 3 | unit, 0.5 | +10.0% | 0.900 | 1.000 | 1.000 |" in lines
+    assert "| `b` | 4 | keep | +1.0% | 0.600 | 0.600 | 0.600 |" in lines
+    lines = bench_settings.rules(setting_rows).splitlines()
+    assert (
+        "| `choose`: view modularity, if 2 % larger | +0.050 | +0.000 | +0.100 | 1 / 0 |" in lines
+    )
+    assert "| most stable under resampling | -0.200 | -0.200 | -0.200 | 0 / 2 |" in lines
+    assert "| unit, 0.5 for all sets | +0.000 | -0.100 | +0.100 | 1 / 1 |" in lines
+    text = bench_settings.findings(setting_rows)
+    assert "On 2 sets another setting is recommended 1 times; accuracy changes by +0.050" in text
 
 
 def test_a_section_is_replaced_and_the_rest_of_the_page_stays(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from manyview.datasets import make_multiview_blobs
 from test_cli import manyview
 
-NAMES = ["choice.json", "choice.svg", "rows.jsonl", "table.csv"]
+NAMES = ["choice.json", "choice.svg", "rows.jsonl", "settings.csv", "table.csv"]
 
 
 @pytest.fixture(scope="module")
@@ -29,35 +29,64 @@ def choose(folder, *more):
     return manyview("choose", *files, "--id", "sample", "--max", "9", *more, cwd=folder)
 
 
-def test_it_recommends_and_writes(folder):
+@pytest.fixture(scope="module")
+def written(folder):
+    """The folder of a run, with what it said on the terminal."""
     finished = choose(folder, "--out", "written")
     assert finished.returncode == 0, finished.stderr
-    assert "4 clusters, sure" in finished.stdout
-    out = folder / "written"
-    assert sorted(path.name for path in out.iterdir()) == NAMES
-    told = json.loads((out / "choice.json").read_text())
+    (folder / "written.txt").write_text(finished.stdout)
+    return folder / "written"
+
+
+def test_it_recommends_and_writes(folder, written):
+    said = " ".join((folder / "written.txt").read_text().split())
+    assert "4 clusters, sure" in said
+    assert "For manyview fit: --clusters 4 --scale auto --lam 0.5" in said
+    assert sorted(path.name for path in written.iterdir()) == NAMES
+    told = json.loads((written / "choice.json").read_text())
     assert (told["n_clusters"], told["has_structure"]) == (4, True)
-    assert told["sentence"] in " ".join(finished.stdout.split())
-    table = pd.read_csv(out / "table.csv")
+    assert (told["scale"], told["lam"]) == ("auto", 0.5)
+    assert told["sentence"] in said
+    assert told["advice"] in said
+    table = pd.read_csv(written / "table.csv")
     assert table["n_clusters"].tolist() == list(range(2, 10))
     assert table.loc[table["score"].idxmax(), "n_clusters"] == 4
+    settings = pd.read_csv(written / "settings.csv")
+    assert settings.to_dict("records") == told["settings"]
+    assert settings["scale"].tolist() == [*["auto"] * 3, "l2", "z", "unit", "none"]
+    assert settings["gain"].max() <= 0.02
 
 
-def test_a_run_that_was_killed_goes_on(folder):
-    choose(folder, "--out", "killed")
-    rows, table = folder / "killed" / "rows.jsonl", folder / "killed" / "table.csv"
-    before, expected = rows.read_text().splitlines(), pd.read_csv(table)
-    rows.write_text("\n".join([*before[:3], before[3][:20]]))  # what a kill leaves: a torn line
-    choose(folder, "--out", "killed")
-    after = rows.read_text().splitlines()
-    assert after[:3] == before[:3]
-    assert [json.loads(row)["n_clusters"] for row in after] == list(range(2, 10))
-    pd.testing.assert_frame_equal(pd.read_csv(table), expected)
+@pytest.mark.parametrize("n_kept", [3, 11])
+def test_a_run_that_was_killed_goes_on(folder, written, n_kept):
+    """Among the 8 numbers of clusters, or among the 7 settings that come after them."""
+    out = folder / f"killed_{n_kept}"
+    out.mkdir()
+    before = (written / "rows.jsonl").read_text().splitlines()
+    assert len(before) == 8 + 7
+    torn = [*before[:n_kept], before[n_kept][:20]]  # what a kill leaves: a line that breaks off
+    (out / "rows.jsonl").write_text("\n".join(torn))
+    choose(folder, "--out", out.name)
+    after = (out / "rows.jsonl").read_text().splitlines()
+    assert after[:n_kept] == before[:n_kept]
+    assert len(after) == len(before)
+    for name in ("table.csv", "settings.csv"):
+        pd.testing.assert_frame_equal(pd.read_csv(out / name), pd.read_csv(written / name))
+
+
+def test_the_number_alone_is_chosen_without_fits(folder, written):
+    finished = choose(folder, "--out", "alone", "--no-tune")
+    assert "For manyview fit: --clusters 4" in finished.stdout.splitlines()
+    told = json.loads((folder / "alone" / "choice.json").read_text())
+    assert (told["n_clusters"], told["advice"], told["settings"]) == (4, "", [])
+    assert pd.read_csv(folder / "alone" / "settings.csv").empty
+    table = pd.read_csv(folder / "alone" / "table.csv")
+    pd.testing.assert_frame_equal(table, pd.read_csv(written / "table.csv"))
 
 
 def test_rows_of_other_files_are_not_taken(folder):
-    choose(folder, "--out", "shared")
-    choose(folder, "--out", "shared", "--missing", "drop")
+    choose(folder, "--out", "shared", "--no-tune")
+    choose(folder, "--out", "shared", "--no-tune", "--missing", "drop")
     rows = (folder / "shared" / "rows.jsonl").read_text().splitlines()
     assert len(rows) == 2 * 8
     assert len({json.loads(row)["key"] for row in rows}) == 2
@@ -77,7 +106,7 @@ def test_noise_is_told(tmp_path):
     ("more", "sentence"),
     [
         (("--min", "12"), "--min 12 is above --max 9"),
-        (("--missing", "perhaps"), "missing='perhaps' is unknown"),
+        (("--missing", "perhaps"), "'perhaps' is not one of 'keep', 'drop'"),
         (("--out", "first.csv"), "first.csv: File exists."),
         (("--id", "name"), "No file has a column 'name'"),
     ],

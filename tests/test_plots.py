@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from manyview import OMVCDR, plots
 from manyview.datasets import make_multiview_blobs
 from manyview.model_selection import Choice
+from manyview.model_selection.choice import SETTINGS
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +130,17 @@ def test_without_structure_nothing_is_marked(choice_table):
     ax = plots.choice_curve(Choice(1, False, 0.9, "", choice_table))
     assert len(ax.lines) == 3
     assert ax.get_title().startswith("no clear structure")
+
+
+def test_the_setting_that_is_recommended_has_a_bar_of_its_own_color(choice_table):
+    rows = [(3, "auto", 0.5, 0.4, 0.0), (3, "none", 0.5, 0.5, 0.25), (3, "auto", 5.0, 0.3, -0.25)]
+    settings = pd.DataFrame(rows, columns=list(SETTINGS))
+    choice = Choice(3, True, 0.7, "", choice_table, None, 0.5, "", settings)
+    ax = plots.settings_bars(choice)
+    assert [bar.get_width() for bar in ax.patches] == [0.4, 0.5, 0.3]
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names == ["auto, lam 0.5", "none, lam 0.5", "auto, lam 5"]
+    first, taken, last = (bar.get_facecolor() for bar in ax.patches)
+    assert taken != first == last
+    assert set(ax.lines[0].get_xdata()) == {0.4}
+    assert "scale none, lam 0.5" in ax.get_title()

@@ -1,4 +1,4 @@
-"""Choose the number of clusters from the command line: read, judge with a progress bar, write."""
+"""Choose clusters, scaling and λ from the command line: read, judge with a progress bar, write."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from joblib import hash as digest
+from rich import box
 from rich.console import Console
+from rich.table import Table
 
 from manyview import __version__
 from manyview.benchmark.progress import run_bar
 from manyview.durable import RowLog, atomic_path, write_text
 from manyview.errors import EngineUnavailableError
 from manyview.model_selection import Choice, choose
-from manyview.plots import choice_curve
+from manyview.plots import choice_curve, settings_bars
+from manyview.readings import scale_name
 from manyview.tables import read_views
 from manyview.views import MultiViewData
 
@@ -34,19 +37,20 @@ class Request:
     reading: dict[str, Any]  # how `read_views` is to read them
     fewest: int = 2
     most: int = 40
+    tune: bool = True
     seed: int = 0
     n_jobs: int = 1
 
 
 def choose_session(request: Request, out: Path, console: Console) -> Choice:
-    """Recommend a number of clusters for files; go on where an earlier session stopped.
+    """Recommend clusters, scaling and λ for files; go on where an earlier session stopped.
 
     Parameters
     ----------
     request : Request
         Files, how to read them, candidates and seed.
     out : path
-        Folder for `rows.jsonl`, `table.csv`, `choice.json` and `choice.svg`.
+        Folder for `rows.jsonl`, `table.csv`, `settings.csv`, `choice.json` and `choice.svg`.
     console : rich.console.Console
         Where progress and the recommendation are shown.
 
@@ -64,8 +68,8 @@ def choose_session(request: Request, out: Path, console: Console) -> Choice:
     out.mkdir(parents=True, exist_ok=True)
     choice = _choose(intake.data, candidates, request, out, console)
     _write(choice, out)
-    console.print(choice.sentence, markup=False)
-    console.print(f"Written: rows, table, choice and plot in {out}.", markup=False)
+    _show(choice, console)
+    console.print(f"Written: rows, tables, choice and plot in {out}.", markup=False)
     return choice
 
 
@@ -74,20 +78,23 @@ def _choose(
 ) -> Choice:
     """Judge the candidates that have no row yet, and keep each row as it comes."""
     log = RowLog(out / "rows.jsonl")
-    # a row depends on the largest candidate, since all share one spectrum
-    key = digest((data.views, data.present, request.seed, request.most, __version__))
+    # a row depends on the range of candidates, since all share one spectrum and the same blobs
+    key = digest((data.views, data.present, request.seed, candidates, __version__))
     before = [row for row in log.read() if row.pop("key", None) == key]
     with run_bar(console) as bar:
 
         def keep(row: dict[str, Any], n_done: int, n_all: int) -> None:
             log.append({"key": key, **row})
             text = f"{row['n_clusters']} clusters"
+            if "lam" in row:
+                text += f", scale {row['scale']}, lam {row['lam']:g}"
             bar.bar.update(bar.task, completed=n_done, total=n_all, description=text)
 
         bar.say("looking at the samples")
         return choose(
             data,
             candidates,
+            tune=request.tune,
             random_state=request.seed,
             n_jobs=request.n_jobs,
             on_progress=keep,
@@ -95,21 +102,50 @@ def _choose(
         )
 
 
+def _show(choice: Choice, console: Console) -> None:
+    """The recommendation in words, the settings that were tried, and what to tell `fit`."""
+    console.print(choice.sentence, markup=False)
+    if choice.advice:
+        console.print(choice.advice, markup=False)
+    if len(choice.settings):
+        table = Table("scale", box=box.SIMPLE_HEAD, pad_edge=False)
+        for title in ("lam", "view modularity", "gain"):
+            table.add_column(title, justify="right")
+        for row in choice.settings.to_dict("records"):
+            figures = f"{row['lam']:g}", f"{row['view_modularity']:.3f}", f"{row['gain']:+.1%}"
+            table.add_row(row["scale"], *figures)
+        console.print(table)
+    if choice.has_structure:
+        options = f"--clusters {choice.n_clusters}"
+        if choice.advice:
+            options += f" --scale {scale_name(choice.scale)} --lam {choice.lam:g}"
+        console.print(f"For manyview fit: {options}", markup=False)
+
+
 def _write(choice: Choice, out: Path) -> None:
-    """The table, the recommendation and its plot."""
+    """The tables, the recommendation and its plot."""
     write_text(out / "table.csv", choice.table.to_csv(index=False))
+    write_text(out / "settings.csv", choice.settings.to_csv(index=False))
     told = {
         "n_clusters": choice.n_clusters,
         "has_structure": choice.has_structure,
         "sureness": choice.sureness,
         "sentence": choice.sentence,
+        "scale": choice.scale,
+        "lam": choice.lam,
+        "advice": choice.advice,
+        "settings": choice.settings.to_dict("records"),
         "manyview": __version__,
     }
     write_text(out / "choice.json", json.dumps(told, indent=2) + "\n")
     try:
-        axes = choice_curve(choice)
+        figure = choice_curve(choice).figure
     except EngineUnavailableError as error:
         logger.warning("No plot was drawn. %s", error)  # the table says the same
         return
+    if len(choice.settings):
+        figure.set_size_inches(6.4, 9)
+        figure.axes[0].set_position((0.15, 0.58, 0.8, 0.38))
+        settings_bars(choice, ax=figure.add_axes((0.15, 0.07, 0.8, 0.33)))
     with atomic_path(out / "choice.svg") as path:
-        axes.figure.savefig(path, bbox_inches="tight")
+        figure.savefig(path, bbox_inches="tight")

@@ -10,12 +10,18 @@ import typer
 from rich.console import Console
 
 from manyview import __version__
-from manyview.file_commands import FIT_EXAMPLES, PREDICT_EXAMPLES, Paths, fit, predict
+from manyview.file_commands import (
+    CHOOSE_EXAMPLES,
+    FIT_EXAMPLES,
+    PREDICT_EXAMPLES,
+    choose,
+    fit,
+    predict,
+)
 
 __all__ = [
     "app",
     "benchmark",
-    "choose",
     "cite",
     "datasets",
     "demo",
@@ -32,16 +38,6 @@ USER_ERRORS = (ValueError, OSError, ImportError, MemoryError)
 # typer carries click inside in some versions, and needs it beside in others
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 INTERRUPTED = 130
-
-# How files are read, in the words of `read_views`.
-IdColumn = Annotated[str | None, typer.Option("--id", help="Column with the sample names.")]
-SamplesIn = Annotated[
-    str, typer.Option("--samples", help="Where the samples are: auto, rows or columns.")
-]
-Missing = Annotated[
-    str, typer.Option(help="Samples that some views lack: keep, or drop to leave them out.")
-]
-Nan = Annotated[str, typer.Option(help="Scattered NaN: fail, feature-mean or drop-features.")]
 
 app = typer.Typer(
     name="manyview",
@@ -115,6 +111,7 @@ def options(
 
 app.command(epilog=FIT_EXAMPLES)(fit)
 app.command(epilog=PREDICT_EXAMPLES)(predict)
+app.command(epilog=CHOOSE_EXAMPLES)(choose)
 
 
 @app.command()
@@ -184,30 +181,6 @@ def report(
     from manyview.report.files import rewrite_report
 
     typer.echo(f"Written: {rewrite_report(folder)}")
-
-
-@app.command()
-def choose(
-    files: Paths,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("choose"),
-    fewest: Annotated[int, typer.Option("--min", min=2, help="Fewest clusters.")] = 2,
-    most: Annotated[int, typer.Option("--max", min=2, help="Most clusters.")] = 40,
-    id_column: IdColumn = None,
-    samples: SamplesIn = "auto",
-    missing: Missing = "keep",
-    nan: Nan = "fail",
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of the sample.")] = 0,
-    jobs: Annotated[int, typer.Option(min=1, help="Threads.")] = 1,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", metavar="", help="Write the files only.")
-    ] = False,
-) -> None:
-    """Recommend a number of clusters, without labels; go on where an earlier run was stopped."""
-    from manyview.choosing import Request, choose_session
-
-    reading = {"id": id_column, "samples": samples, "missing": missing, "nan": nan}
-    request = Request(files, reading, fewest, most, seed, jobs)
-    choose_session(request, out, Console(quiet=quiet))
 
 
 @app.command()

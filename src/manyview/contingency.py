@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -45,6 +45,19 @@ class Pairs:
     in_cluster: int
     in_both: int
     total: int
+
+    @classmethod
+    def of(cls, labels: NDArray[np.integer[Any]], others: NDArray[np.integer[Any]]) -> Pairs:
+        """Count the pairs of two labelings by small integers from 0, which are not checked."""
+        shape = int(labels.max()) + 1, int(others.max()) + 1
+        cells = labels.astype(np.int64) * shape[1] + others  # (n,)
+        counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+        return cls(
+            in_class=_count_pairs(counts.sum(axis=1)),
+            in_cluster=_count_pairs(counts.sum(axis=0)),
+            in_both=_count_pairs(counts.ravel()),
+            total=labels.size * (labels.size - 1) // 2,
+        )
 
     def precision(self) -> float:
         """Share of the pairs in one cluster that are in one class."""

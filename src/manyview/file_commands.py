@@ -1,4 +1,4 @@
-"""The commands that work on a user's files: `fit` and `predict`."""
+"""The commands that work on a user's files: `fit`, `predict` and `choose`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-__all__ = ["FIT_EXAMPLES", "PREDICT_EXAMPLES", "fit", "predict"]
+__all__ = ["CHOOSE_EXAMPLES", "FIT_EXAMPLES", "PREDICT_EXAMPLES", "choose", "fit", "predict"]
 
 READING, CLUSTERING = "Reading", "Clustering"  # panels of options in the help
 FIT_EXAMPLES = """
@@ -54,7 +54,21 @@ PREDICT_EXAMPLES = """
 
   manyview predict --model run a.npy b.npy --views image,text
 """
+CHOOSE_EXAMPLES = """
+[bold]How many clusters[/], which scaling and which λ:
 
+  manyview choose rna.csv protein.parquet --id sample --out choice
+
+[bold]The number alone[/], of 5 to 15:
+
+  manyview choose data.mat --min 5 --max 15 --no-tune
+
+[bold]Scaling and λ[/] for a number that is known:
+
+  manyview choose data.mat --min 8 --max 8
+
+The folder --out gets choice.json, choice.svg, table.csv, settings.csv and rows.jsonl.
+"""
 
 Paths = Annotated[
     list[Path], typer.Argument(metavar="FILES", help="Files with the views, or a folder of them.")
@@ -71,6 +85,21 @@ Side = Annotated[
     Literal["auto", "rows", "columns"],
     typer.Option(
         help="Where the samples are; auto: found by names.",
+        rich_help_panel=READING,
+    ),
+]
+Missing = Annotated[
+    Literal["keep", "drop"],
+    typer.Option(
+        help="Samples that some views lack.",
+        rich_help_panel=READING,
+    ),
+]
+Nan = Annotated[
+    Literal["fail", "feature-mean", "drop-features"],
+    typer.Option(
+        metavar="HOW",
+        help="Single missing values: fail, feature-mean, drop-features.",
         rich_help_panel=READING,
     ),
 ]
@@ -96,21 +125,8 @@ def fit(
     ] = None,
     id: SampleColumn = None,
     samples: Side = "auto",
-    missing: Annotated[
-        Literal["keep", "drop"],
-        typer.Option(
-            help="Samples that some views lack.",
-            rich_help_panel=READING,
-        ),
-    ] = "keep",
-    nan: Annotated[
-        Literal["fail", "feature-mean", "drop-features"],
-        typer.Option(
-            metavar="HOW",
-            help="Single missing values: fail, feature-mean, drop-features.",
-            rich_help_panel=READING,
-        ),
-    ] = "fail",
+    missing: Missing = "keep",
+    nan: Nan = "fail",
     views: ViewNames = None,
     scale: Annotated[
         str,
@@ -226,6 +242,30 @@ def predict(
         model=model, paths=paths, id=id, samples=samples, nan=nan, views=_names(views)
     )
     _print_json(predict_run(request, out, Console(quiet=quiet, stderr=json)), json)
+
+
+def choose(
+    paths: Paths,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("choose"),
+    fewest: Annotated[int, typer.Option("--min", min=2, metavar="N", help="Fewest clusters.")] = 2,
+    most: Annotated[int, typer.Option("--max", min=2, metavar="N", help="Most clusters.")] = 40,
+    tune: Annotated[bool, typer.Option(help="Choose scaling and λ, too.")] = True,
+    id: SampleColumn = None,
+    samples: Side = "auto",
+    missing: Missing = "keep",
+    nan: Nan = "fail",
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Seed of the sample.")
+    ] = 0,
+    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Threads.")] = 1,
+    quiet: Quiet = False,
+) -> None:
+    """Recommend clusters, scaling and λ, without labels; a run that was stopped goes on."""
+    from manyview.choosing import Request, choose_session
+
+    reading = {"id": id, "samples": samples, "missing": missing, "nan": nan}
+    request = Request(paths, reading, fewest, most, tune, seed, jobs)
+    choose_session(request, out, Console(quiet=quiet))
 
 
 def _names(text: str | None) -> list[str] | None:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from manyview.errors import EngineUnavailableError
 from manyview.metrics import selective_accuracy
+from manyview.readings import scale_name
 
 if TYPE_CHECKING:
     from manyview.benchmark.statistics import Comparison
@@ -25,6 +26,7 @@ __all__ = [
     "feature_heatmap",
     "objective_curve",
     "sample_map",
+    "settings_bars",
     "view_weights",
 ]
 
@@ -277,6 +279,32 @@ def choice_curve(choice: Choice, *, ax: Any = None) -> Any:
     ax.set_ylim(-0.1, 1.04)  # an excess far below zero is as little as zero
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False)
+    return ax
+
+
+def settings_bars(choice: Choice, *, ax: Any = None) -> Any:
+    """How well each scale and lam that was tried keeps neighbors together, as bars.
+
+    Parameters
+    ----------
+    choice : Choice
+        Of `manyview.model_selection.choose`.
+    ax : matplotlib Axes, optional
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = _axes(ax, 6.4, 4.2)
+    tried = choice.settings
+    names = [f"{row.scale}, lam {row.lam:g}" for row in tried.itertuples()]
+    is_taken = (tried["scale"] == scale_name(choice.scale)) & (tried["lam"] == choice.lam)
+    ax.barh(names, tried["view_modularity"], color=np.where(is_taken, COLORS[0], COLORS[3]))
+    ax.invert_yaxis()
+    ax.axvline(tried["view_modularity"].iloc[0], color="black", lw=1, ls="--")  # to be beaten
+    title = f"recommended (blue): scale {scale_name(choice.scale)}, lam {choice.lam:g}"
+    ax.set(xlabel="modularity of the clusters in single views; dashed: row 1", title=title)
     return ax
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from manyview.blocks import ColumnMoments
 
-__all__ = ["SCALINGS", "Reading", "fit_readings", "is_scale", "scalings"]
+__all__ = ["SCALINGS", "Reading", "fit_readings", "is_scale", "scale_name", "scalings"]
 
 Scaling: TypeAlias = Literal["unit", "l2", "sqrt-l2", "z", "z-l2"]
 SCALINGS: tuple[str, ...] = get_args(Scaling)
@@ -44,6 +44,11 @@ def is_scale(scale: str | Sequence[str] | None, *others: str) -> bool:
     if names in ([name] for name in ("auto", *others)):
         return True
     return len(names) > 0 and all(name in SCALINGS for name in names)
+
+
+def scale_name(scale: str | Sequence[str] | None) -> str:
+    """A `scale` in one word, as the command line takes it."""
+    return "none" if scale is None else scale if isinstance(scale, str) else ",".join(scale)
 
 
 def scalings(scale: str | Sequence[str]) -> tuple[str, ...]:

@@ -43,7 +43,8 @@ class CountsClusters:
             vars(self).pop("choice_", None)
             return int(self.n_clusters)
         seed = self.random_state
-        self.choice_ = choose(data, scale=self.scale, random_state=seed, n_jobs=self.n_jobs)
+        how = {"scale": self.scale, "random_state": seed, "n_jobs": self.n_jobs}
+        self.choice_ = choose(data, tune=False, **how)
         if not self.choice_.has_structure:
             warnings.warn(self.choice_.sentence, DataWarning, stacklevel=3)
         return self.choice_.n_clusters

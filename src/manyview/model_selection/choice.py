@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
-__all__ = ["Choice", "decide"]
+__all__ = ["SETTINGS", "Choice", "decide"]
 
 STRUCTURE = 0.25  # excess × stability; noise, blobs and continua stay below
 WORDS = {0.7: "sure", 0.4: "fairly sure", 0.0: "unsure"}  # from which sureness on
 NEARLY = 0.95  # of the best score: such numbers of clusters are named beside it
+SETTINGS = ("n_clusters", "scale", "lam", "view_modularity", "gain")  # columns
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A recommended number of clusters.
+    """A recommended number of clusters, scaling and λ.
 
     Attributes
     ----------
@@ -38,6 +39,16 @@ class Choice:
         the adjusted Rand index with the partitions of halves of the sample; `silhouette` and
         `davies_bouldin` in the joint coordinates; `eigengap`; and `score` =
         modularity² · excess · √stability, whose largest value is recommended.
+    scale : None, str or list of str
+        The recommended `scale` of OMVCDR.
+    lam : float
+        The recommended `lam` of OMVCDR.
+    advice : str
+        The recommended scale and lam in words; empty where they were not asked for.
+    settings : pandas.DataFrame
+        One row for each scale and lam that was tried: `view_modularity`, how well the clusters
+        of a fit keep the neighbors of single views together, and `gain`, how much more that is
+        than at the setting given, as a share. More than 0.02 is asked for to recommend another.
     """
 
     n_clusters: int
@@ -45,6 +56,10 @@ class Choice:
     sureness: float
     sentence: str
     table: pd.DataFrame
+    scale: str | Sequence[str] | None = "auto"
+    lam: float = 0.5
+    advice: str = ""
+    settings: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=SETTINGS))
 
 
 def decide(rows: Sequence[Mapping[str, Any]], n_samples: int) -> Choice:

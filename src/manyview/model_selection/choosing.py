@@ -11,22 +11,24 @@ of the graphs of two halves. All that grows with the number of candidates is a s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
-from sklearn.metrics.pairwise import euclidean_distances
+from scipy.spatial.distance import cdist
 
 from manyview.base import check_parameter, generator, is_count
 from manyview.blocks import FloatArray, IntArray
-from manyview.contingency import tabulate
+from manyview.contingency import Pairs
 from manyview.errors import NotEnoughSamplesError
 from manyview.model_selection.choice import Choice, decide
 from manyview.model_selection.graph import Spectrum, decompose, join_neighbors, modularity
 from manyview.model_selection.sample import draw_sample, locate
+from manyview.model_selection.settings import OnProgress, Row, Scale
+from manyview.model_selection.settings import tune as tune_settings
 from manyview.readings import SCALINGS, is_scale
 from manyview.threads import limit_threads
 from manyview.views import MultiViewData
@@ -35,22 +37,22 @@ __all__ = ["choose"]
 
 SAMPLE_ROWS = 2000
 N_BLOBS = 2
-Row = dict[str, Any]
-OnProgress = Callable[[Row, int, int], None]
+N_LEVELS = 12  # numbers of clusters that blobs are cut into; between them the modularity is smooth
 
 
 def choose(
     X: Any,
     n_clusters: Iterable[int] = range(2, 41),
     *,
-    scale: str | Sequence[str] | None = "auto",
+    scale: Scale = "auto",
+    tune: bool = True,
     max_samples: int = SAMPLE_ROWS,
     random_state: int | np.random.RandomState | None = None,
     n_jobs: int | None = None,
     on_progress: OnProgress | None = None,
     rows: Iterable[Mapping[str, Any]] = (),
 ) -> Choice:
-    """Recommend a number of clusters, without labels.
+    """Recommend a number of clusters, a scaling and λ, without labels.
 
     Parameters
     ----------
@@ -58,9 +60,12 @@ def choose(
         A list or dict of 2-D arrays, DataFrames or CSR matrices of the same samples, a
         MultiViewData, or one 2-D array.
     n_clusters : iterable of int, default=range(2, 41)
-        The candidates, each at least 2. Those beyond a quarter of the sample are left out.
+        The candidates, each at least 2. Those beyond a quarter of the sample are left out. Where
+        there is one only, scaling and λ are chosen for it, whether or not it shows structure.
     scale : None, str or list of str, default="auto"
-        How views are read, as in `OMVCDR`.
+        How views are read, as in `OMVCDR`; kept unless another scaling is clearly better.
+    tune : bool, default=True
+        Whether to choose scaling and λ, too. That takes some fits, where clusters are not clear.
     max_samples : int, default=2000
         Size of the sample that is looked at. Samples with all views come first, if there are 200.
     random_state : int, RandomState or None, default=None
@@ -68,14 +73,16 @@ def choose(
     n_jobs : int, optional
         Threads; None takes one.
     on_progress : function of (row, number done, number in all), optional
-        Called after each candidate with its row of the table.
+        Called after each candidate with its row of the table; then, with counts of their own,
+        after each setting with its row of `settings`.
     rows : iterable of mappings, default=()
-        Rows of an earlier call with the same X and seed, which are not computed again.
+        Rows of an earlier call with the same arguments, which are not computed again.
 
     Returns
     -------
     Choice
-        `n_clusters`, `has_structure`, `sureness`, `sentence` and `table`.
+        `n_clusters`, `has_structure`, `sureness`, `sentence` and `table`; `scale`, `lam`, `advice`
+        and `settings`.
 
     Examples
     --------
@@ -90,7 +97,9 @@ def choose(
     expected = f"None, 'auto', one of {SCALINGS} or a list of those"
     check_parameter("scale", scale, is_scale(scale), expected)
     check_parameter("max_samples", max_samples, is_count(max_samples), "an integer >= 1")
+    check_parameter("tune", tune, isinstance(tune, bool), "True or False")
     rng = generator(random_state)
+    rng_settings = rng.spawn(1)[0]  # the same, whether or not rows are there already
     data = draw_sample(MultiViewData.of(X), max_samples, rng)
     candidates = [k for k in wanted if k <= data.n_samples // 4]
     if not candidates:
@@ -99,16 +108,39 @@ def choose(
             f"cluster. Bring more, or give the number of clusters yourself."
         )
         raise NotEnoughSamplesError(msg)
-    known = {row["n_clusters"]: dict(row) for row in rows if row["n_clusters"] in candidates}
-    waiting = [k for k in candidates if k not in known]
+    before = [dict(row) for row in rows]
+    known = {row["n_clusters"]: row for row in before if "lam" not in row}
+    how: Any = {"n_jobs": n_jobs, "on_progress": on_progress}
+    with limit_threads(1):
+        found = _judge_all(data, candidates, scale, rng, known=known, **how)
+        choice = replace(decide(found, data.n_samples), scale=scale)
+        if not tune:
+            return choice
+        k = wanted[0] if len(wanted) == 1 else choice.n_clusters
+        tried = [row for row in before if "lam" in row and row["n_clusters"] == k]
+        return tune_settings(data, choice, k, rng_settings, rows=tried, **how)
+
+
+def _judge_all(
+    data: MultiViewData,
+    candidates: Sequence[int],
+    scale: Scale,
+    rng: np.random.Generator,
+    *,
+    n_jobs: int | None,
+    on_progress: OnProgress | None,
+    known: Mapping[int, Row],
+) -> list[Row]:
+    """A row for each candidate; those that are known are taken as they are."""
+    rows = {k: known[k] for k in candidates if k in known}
+    waiting = [k for k in candidates if k not in rows]
     if waiting:
-        with limit_threads(1):
-            evidence = _gather(data, scale, max(candidates), rng, n_jobs)
-            for k in waiting:
-                known[k] = evidence.judge(k)
-                if on_progress is not None:
-                    on_progress(known[k], len(known), len(candidates))
-    return decide([known[k] for k in candidates], data.n_samples)
+        evidence = _gather(data, scale, candidates, rng, n_jobs)
+        for k in waiting:
+            rows[k] = evidence.judge(k)
+            if on_progress is not None:
+                on_progress(rows[k], len(rows), len(candidates))
+    return [rows[k] for k in candidates]
 
 
 @dataclass(frozen=True)
@@ -133,17 +165,18 @@ class _Evidence:
 
     points: FloatArray  # (n, D)
     whole: _Cut
-    blobs: Sequence[_Cut]
+    levels: FloatArray  # numbers of clusters
+    one_blob: FloatArray  # (levels,), modularity
     halves: Sequence[tuple[IntArray, _Cut]]
 
     def judge(self, n_clusters: int) -> Row:
         """The row of one candidate."""
         labels = self.whole.spectrum.partition(n_clusters)
         quality = modularity(self.whole.graph, labels, n_clusters)
-        blob = float(np.mean([cut.quality(n_clusters) for cut in self.blobs]))
+        blob = float(np.interp(np.log(n_clusters), np.log(self.levels), self.one_blob))
         values = self.whole.spectrum.values
         agreement = [
-            tabulate(labels[half], cut.spectrum.partition(n_clusters)).pairs().adjusted_rand()
+            Pairs.of(labels[half], cut.spectrum.partition(n_clusters)).adjusted_rand()
             for half, cut in self.halves
         ]
         silhouette, davies_bouldin = _compactness(self.points, labels)
@@ -161,8 +194,8 @@ class _Evidence:
 
 def _gather(
     data: MultiViewData,
-    scale: str | Sequence[str] | None,
-    most: int,
+    scale: Scale,
+    candidates: Sequence[int],
     rng: np.random.Generator,
     n_jobs: int | None,
 ) -> _Evidence:
@@ -176,11 +209,17 @@ def _gather(
     ]
     seeds = rng.integers(2**31, size=len(clouds))
     whole, *others = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_Cut.of)(cloud, most + 1, int(seed))
+        delayed(_Cut.of)(cloud, candidates[-1] + 1, int(seed))
         for cloud, seed in zip(clouds, seeds, strict=True)
     )
+    levels = np.unique(np.geomspace(candidates[0], candidates[-1], N_LEVELS).round())
+    one_blob = [[cut.quality(int(k)) for k in levels] for cut in others[:N_BLOBS]]
     return _Evidence(
-        place.points, whole, others[:N_BLOBS], list(zip(halves, others[N_BLOBS:], strict=True))
+        place.points,
+        whole,
+        levels,
+        np.mean(one_blob, axis=0),
+        list(zip(halves, others[N_BLOBS:], strict=True)),
     )
 
 
@@ -192,14 +231,16 @@ def _compactness(points: FloatArray, labels: IntArray) -> tuple[float, float]:
         return np.nan, np.nan
     member = sparse.csr_array((1 / sizes[own], (own, np.arange(n))), shape=(len(sizes), n))
     means: FloatArray = np.asarray(member @ points)  # (k, D)
-    distances = euclidean_distances(points, means)  # (n, k)
+    squares = np.einsum("ij,ij->i", points, points)  # (n,)
+    distances = squares[:, None] - 2 * points @ means.T + np.einsum("ij,ij->i", means, means)
+    distances = np.sqrt(np.maximum(distances, 0))  # (n, k)
     near = distances[np.arange(n), own].copy()
     distances[np.arange(n), own] = np.inf
     other = distances.min(axis=1)
     wider = np.maximum(near, other)
     silhouette = np.divide(other - near, wider, out=np.zeros(n), where=wider > 0).mean()
     radius = member @ near  # (k,)
-    apart = euclidean_distances(means)  # (k, k)
+    apart = cdist(means, means)  # (k, k)
     np.fill_diagonal(apart, np.inf)
     worst = np.max((radius[:, None] + radius) / np.maximum(apart, np.finfo(float).tiny), axis=1)
     return float(silhouette), float(worst.mean())

@@ -1,0 +1,169 @@
+"""Choose the scaling and λ: several fits of some rows, judged by the neighbors in single views.
+
+F cannot be compared across scalings, and a stable fit may be a bad one. What is the same for all
+fits are the graphs of near samples in each view alone, read in two ways. A fit that puts more of
+these neighbors together has found more of what the views share; its modularity there, averaged
+over the graphs, is `view_modularity`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from scipy import sparse
+
+from manyview.blocks import IntArray
+from manyview.engines import choose_engine
+from manyview.errors import DataWarning
+from manyview.model_selection.choice import SETTINGS, Choice
+from manyview.model_selection.graph import join_neighbors, modularity
+from manyview.model_selection.sample import locate
+from manyview.readings import scale_name
+from manyview.solver.alternation import Schedule
+from manyview.solver.fitting import fit
+from manyview.solver.problem import Settings
+from manyview.solver.state import narrator
+from manyview.views import MultiViewData
+
+__all__ = ["OnProgress", "Row", "Scale", "settings_of", "tune"]
+
+LAMS = (0.1, 5.0)  # tried beside LAM
+SCALES: tuple[str | None, ...] = ("l2", "z", "unit", None)  # tried beside the one given
+GRAPH_SCALES = ("z", "l2")  # how single views are read; as z-scores, constant ones are empty
+MOST_ROWS, ROWS_PER_CLUSTER = 1000, 20
+FEWEST_ROWS = 20  # that have a view: fewer tell nothing
+SCHEDULE = Schedule(n_init=2, max_iter=100, tol=1e-5)
+TINY = float(np.finfo(np.float64).tiny)
+CLEARLY = 0.02  # by how much more view modularity another setting must have, as a share
+CLEAR = 0.9  # sureness from which on the settings do not matter
+
+Row: TypeAlias = dict[str, Any]
+OnProgress: TypeAlias = Callable[[Row, int, int], None]
+Scale: TypeAlias = str | Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """A scaling and a λ."""
+
+    scale: Scale
+    lam: float
+
+    @property
+    def key(self) -> tuple[str, float]:
+        """What stands for it in a table."""
+        return scale_name(self.scale), self.lam
+
+    def __str__(self) -> str:
+        return f"scale={self.scale!r} and lam={self.lam:g}"
+
+
+def tune(
+    data: MultiViewData,
+    choice: Choice,
+    n_clusters: int,
+    rng: np.random.Generator,
+    *,
+    n_jobs: int | None,
+    on_progress: OnProgress | None,
+    rows: Iterable[Mapping[str, Any]],
+) -> Choice:
+    """The choice, with the scaling and λ that keep neighbors in single views together."""
+    current = _Setting(choice.scale, choice.lam)
+    if n_clusters == 1:
+        reason = "without clusters there is nothing to compare settings by."
+        return replace(choice, advice=f"{_keep(current)}: {reason}")
+    if choice.has_structure and choice.sureness >= CLEAR:
+        reason = "the clusters are so clear that no other setting was tried."
+        return replace(choice, advice=f"{_keep(current)}: {reason}")
+    settings = [
+        current,
+        *(_Setting(current.scale, lam) for lam in LAMS),
+        *(_Setting(scale, current.lam) for scale in SCALES if scale != current.scale),
+    ]
+    known = {(row["scale"], row["lam"]): dict(row) for row in rows}
+    waiting = [setting for setting in settings if setting.key not in known]
+    if waiting:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # the user's own fit will say so
+            judge = _Judge.of(data, n_clusters, rng)
+            runs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+                delayed(judge.view_modularity)(setting) for setting in waiting
+            )
+            for setting, found in zip(waiting, runs, strict=True):
+                row = dict(zip(SETTINGS, (n_clusters, *setting.key, found), strict=False))
+                known[setting.key] = row
+                if on_progress is not None:
+                    on_progress(row, len(known), len(settings))
+    return _settle(choice, settings, pd.DataFrame([known[setting.key] for setting in settings]))
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Some rows and, for each view, the graphs of those that have it."""
+
+    data: MultiViewData
+    n_clusters: int
+    graphs: Sequence[tuple[IntArray, sparse.csr_array]]
+    seed: int
+
+    @classmethod
+    def of(cls, data: MultiViewData, n_clusters: int, rng: np.random.Generator) -> _Judge:
+        n_rows = max(MOST_ROWS, ROWS_PER_CLUSTER * n_clusters)
+        if data.n_samples > n_rows:
+            data = data[np.sort(rng.choice(data.n_samples, n_rows, replace=False))]
+        graphs = []
+        for v, view in enumerate(data.views):
+            present = np.arange(data.n_samples)
+            if data.present is not None:
+                present = np.flatnonzero(data.present[:, v])
+            if len(present) < FEWEST_ROWS:
+                continue
+            alone = MultiViewData.of([view[present]])
+            clouds = [locate(alone, scale, rng).points for scale in GRAPH_SCALES]
+            if clouds[0].shape[1] > 0:
+                graphs += [(present, join_neighbors(points)) for points in clouds]
+        return cls(data, n_clusters, graphs, int(rng.integers(2**31)))
+
+    def view_modularity(self, setting: _Setting) -> float:
+        """How well the clusters of a fit keep the neighbors of single views together."""
+        engine = choose_engine("auto", "cpu")
+        engine.load(self.data, None)
+        settings = settings_of(self.n_clusters, setting.lam, setting.scale)
+        rng = np.random.default_rng(self.seed)
+        names = self.data.view_names
+        fit(engine, settings, SCHEDULE, names, rng, narrator(None, 0), lambda _: None)
+        labels = engine.gather("labels")
+        found = [modularity(graph, labels[rows], self.n_clusters) for rows, graph in self.graphs]
+        return float(np.mean(found)) if found else 0.0
+
+
+def settings_of(n_clusters: int, lam: float, scale: Scale) -> Settings:
+    """Those of OMVCDR with all else at its defaults."""
+    return Settings(n_clusters, lam, 3, None, scale, 3.0, smooth=scale == "auto")
+
+
+def _settle(choice: Choice, settings: Sequence[_Setting], table: pd.DataFrame) -> Choice:
+    """Take the best setting if it is clearly better than the first, which is the current one."""
+    now = float(table["view_modularity"].iloc[0])
+    table["gain"] = (table["view_modularity"] - now) / max(abs(now), TINY)
+    best = int(table["gain"].argmax())
+    gain = float(table["gain"].iloc[best])
+    measure = "keeps the neighbors of single views together"
+    if gain <= CLEARLY:
+        near = f"; {settings[best]} comes {gain:.1%} above" if best else ""
+        advice = f"{_keep(settings[0])}: no other setting {measure} clearly better{near}."
+        return replace(choice, advice=advice, settings=table)
+    chosen = settings[best]
+    advice = f"Take {chosen}: the fit {measure} {gain:.0%} better than with {settings[0]}."
+    return replace(choice, scale=chosen.scale, lam=chosen.lam, advice=advice, settings=table)
+
+
+def _keep(setting: _Setting) -> str:
+    return f"Keep {'the defaults, ' if setting.scale == 'auto' else ''}{setting}"
