@@ -1,0 +1,135 @@
+"""What the benchmarks of speed share: the machine in words, clocks, exponents, other processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import platform
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import metadata
+from itertools import pairwise
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+from manyview import OMVCDR, MultiViewData, memory
+from manyview.errors import ConvergenceWarning
+
+PACKAGES = ("manyview", "numpy", "scipy", "scikit-learn", "numba")
+CPU_INFO = Path("/proc/cpuinfo")
+
+
+@cache
+def machine() -> dict[str, object]:
+    """Columns that say where and with what a row was measured."""
+    versions = [f"{name} {version_of(name)}" for name in PACKAGES]
+    return {
+        "machine": f"{_processor()}, {os.cpu_count()} cores",
+        "threads": max((pool["num_threads"] for pool in threadpool_info()), default=1),
+        "versions": ", ".join([f"python {platform.python_version()}", *versions]),
+    }
+
+
+def version_of(package: str) -> str:
+    """Version of an installed package."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _processor() -> str:
+    """Name of the processor."""
+    lines = CPU_INFO.read_text().splitlines() if CPU_INFO.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def timed(action: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def fastest(actions: Sequence[Callable[[], object]], n_repeats: int) -> list[float]:
+    """Least seconds of each action, taken in turns so that noise hits all alike."""
+    for action in actions:
+        action()  # compiles, and brings the arrays near
+    return np.min(
+        [[timed(action) for action in actions] for _ in range(n_repeats)], axis=0
+    ).tolist()
+
+
+def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """Slope of a line through the logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def iteration_times(
+    model: OMVCDR, data: MultiViewData, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
+    """Seconds of each iteration on all rows: both products and everything between."""
+    marks: list[float] = []
+
+    def mark(progress: Any) -> None:
+        if progress.step == "start":  # of a start on a sample, or then on all rows
+            marks.clear()
+        if progress.step == "weights":
+            marks.append(clock())
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the iterations are few on purpose
+        model.fit(data, callback=mark)
+    return [after - before for before, after in pairwise(marks)]
+
+
+def peak_of(action: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+    """Result of a call, its seconds and the bytes that this process held beside what it had."""
+    before = memory.start_peak()
+    start = time.perf_counter()
+    result = action()
+    seconds = time.perf_counter() - start
+    return result, {"seconds": seconds, "peak_bytes": max(memory.peak() - before, 0)}
+
+
+def apart(
+    function: Callable[..., dict[str, Any]], *arguments: object, time_limit: float = np.inf
+) -> dict[str, Any]:
+    """Row of a top-level function, made in a process of its own; failures are rows, too."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(theirs, function, *arguments), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        if not ours.poll(None if np.isinf(time_limit) else time_limit):
+            return {"status": "stopped", "reason": f"not finished within {time_limit:g} s"}
+        return ours.recv()
+    except EOFError:
+        process.join()
+        reason = f"the process ended with code {process.exitcode} (out of memory?)"
+        return {"status": "failed", "reason": reason}
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+
+
+def _answer(
+    connection: Connection, function: Callable[..., dict[str, Any]], *arguments: object
+) -> None:
+    """Call, and send what comes of it."""
+    try:
+        row = {"status": "done", "reason": "", **function(*arguments)}
+    except Exception as error:  # a stranger's method may raise anything
+        text = traceback.format_exception_only(error)[-1]
+        row = {"status": "failed", "reason": " ".join(text.split())}
+    connection.send(row)
