@@ -82,12 +82,9 @@ def make_case(k: int, dtype: str, n_rows: int) -> Case:
     labels = target.astype(np.int32)
     group, weights = np.zeros(n_rows, dtype=np.int64), np.ones(n_rows)
     starts = np.array([0, k, 3 * k])
+    none = np.zeros((1, k))
     empty = ClusterMoments(
-        starts,
-        np.zeros((1, k), int),
-        np.zeros((1, k)),
-        np.zeros((1, k, 6 * k)),
-        np.zeros((1, k, 3)),
+        starts, none.astype(int), none, np.zeros((1, k, 6 * k)), np.zeros((1, k, 3))
     )
     wrong = rng.random(n_rows) < WRONG
     labels[wrong] = rng.integers(k, size=wrong.sum())
