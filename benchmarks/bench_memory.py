@@ -26,7 +26,7 @@ from measuring import apart, exponent, machine, peak_of
 from page import keep_rows
 from peers import PEERS, Peer
 
-METHODS = [peer for peer in PEERS if peer.package == "manyview" or "KMeans(n_init=1)" == peer.name]
+METHODS = [peer for peer in PEERS if peer.package == "manyview" or peer.name == "KMeans(n_init=1)"]
 K = 10
 REAL = "mnist70k_4v"
 LIMIT = 0.6  # asked for, of the views as given on the real set
