@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from manyview.blocks import CHUNK_ROWS
 from manyview.engines.in_memory import InMemory
+from manyview.engines.streaming import Streaming
 from manyview.kernels import choose_kernels
 
 settings.register_profile(
@@ -30,13 +32,20 @@ def kernels(request):
     return choose_kernels(request.param)
 
 
-@pytest.fixture(params=["one block", "a block a chunk"])
+ENGINES = {
+    "memory": InMemory,
+    "memory, a block a chunk": partial(InMemory, block_rows=CHUNK_ROWS),
+    "stream": Streaming,
+    "stream, a block a chunk, little memory": partial(
+        Streaming, memory_limit=3.2e6, block_rows=CHUNK_ROWS
+    ),
+}
+
+
+@pytest.fixture(params=ENGINES)
 def engine(request, kernels):
     """Every engine that is installed; all contract tests run on each."""
-    return {
-        "one block": lambda: InMemory(kernels),
-        "a block a chunk": lambda: InMemory(kernels, block_rows=CHUNK_ROWS),
-    }[request.param]()
+    return ENGINES[request.param](kernels)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from sklearn.base import clone
 
 from manyview import OMVCDR, MultiViewData
 from manyview.errors import ModelFileError, NotFittedError
-from manyview.storage import RECORDS
+from manyview.records import RECORDS
 from model_files import edit, take_apart
 
 PAGE = Path(__file__).parent.parent / "docs" / "models.md"

@@ -5,8 +5,9 @@
 """
 
 from manyview.estimator import OMVCDR
+from manyview.sources import open_rows
 from manyview.views import MultiViewData
 
-__all__ = ["OMVCDR", "MultiViewData"]
+__all__ = ["OMVCDR", "MultiViewData", "open_rows"]
 
 __version__ = "0.1.0"

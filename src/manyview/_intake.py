@@ -9,11 +9,15 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn import get_config
 
 from manyview._sheets import Sheet, open_sheet
 from manyview.errors import ViewError
+from manyview.sources import Rows
+from manyview.sources.rows import float_dtype
 
 View: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array[Any]"  # scipy < 1.16: text only
+StoredView: TypeAlias = "View | Rows"
 
 CHECKED_BYTES = 1 << 24  # rows are checked in pieces of this size, so that memory maps stay on disk
 
@@ -21,7 +25,7 @@ CHECKED_BYTES = 1 << 24  # rows are checked in pieces of this size, so that memo
 def cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Sheet]:
     """Cut one 2-D table into views of the given widths."""
     sheet = open_sheet(X, "view_0")
-    if not sparse.issparse(sheet.values) and not isinstance(sheet.values, np.ndarray):
+    if not sparse.issparse(sheet.values) and not isinstance(sheet.values, np.ndarray | Rows):
         sheet = Sheet(np.asarray(X))
     if sheet.values.ndim != 2:
         msg = (
@@ -39,6 +43,12 @@ def cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Sheet]:
             f"X has {sheet.values.shape[1]} features."
         )
         raise ViewError(msg)
+    if isinstance(sheet.values, Rows):
+        msg = (
+            "view_sizes cuts arrays in memory; X is on disk. Pass a file for each view, or "
+            "np.asarray(open_rows(...))."
+        )
+        raise ViewError(msg)
     if sparse.issparse(sheet.values):
         sheet = replace(sheet, values=sparse.csr_array(cast("Any", sheet.values)))
     ends = np.cumsum(sizes)
@@ -48,25 +58,19 @@ def cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, Sheet]:
     }
 
 
+def as_stored(view: Any, name: str) -> StoredView:
+    """Rows on disk as they are; any other view as `as_view` brings it."""
+    if not isinstance(view, Rows):
+        return as_view(view, name)
+    _check_shape(view.shape, name)
+    return view
+
+
 def as_view(view: Any, name: str) -> View:
     """Bring one view to float32 or float64, dense or CSR, without a copy where it is already so."""
     if not sparse.issparse(view):
         view = np.asanyarray(view) if isinstance(view, np.memmap) else np.asarray(view)
-    if view.ndim != 2:
-        msg = f"View '{name}' has {view.ndim} dimensions; expected 2 (samples by features)."
-        raise ViewError(msg)
-    if view.shape[0] == 0:
-        msg = (
-            f"View '{name}' is empty: found 0 sample(s) (shape={view.shape}) while a minimum of 1 "
-            "is required."
-        )
-        raise ViewError(msg)
-    if view.shape[1] == 0:
-        msg = (
-            f"View '{name}' is empty: 0 feature(s) (shape={view.shape}) while a minimum of 1 "
-            "is required."
-        )
-        raise ViewError(msg)
+    _check_shape(view.shape, name)
     dtype = _float_dtype(view, name)
     if sparse.issparse(view):
         matrix: sparse.csr_array[Any] = sparse.csr_array(cast("Any", view)).astype(dtype)
@@ -82,8 +86,22 @@ def as_view(view: Any, name: str) -> View:
     return dense
 
 
-def _float_dtype(view: Any, name: str) -> type[np.floating[Any]]:
-    """float32 and float64 stay; what float32 holds exactly becomes float32, the rest float64."""
+def _check_shape(shape: tuple[int, ...], name: str) -> None:
+    """Refuse what has no samples or no features, or is no matrix."""
+    if len(shape) != 2:
+        msg = f"View '{name}' has {len(shape)} dimensions; expected 2 (samples by features)."
+        raise ViewError(msg)
+    for n, what in zip(shape, ("sample", "feature"), strict=True):
+        if n == 0:
+            msg = (
+                f"View '{name}' is empty: found 0 {what}(s) (shape={shape}) while a minimum of 1 "
+                "is required."
+            )
+            raise ViewError(msg)
+
+
+def _float_dtype(view: Any, name: str) -> np.dtype[Any]:
+    """The dtype of a view of numbers; refuses others."""
     kind = view.dtype.kind
     if kind == "c":
         msg = (
@@ -96,10 +114,10 @@ def _float_dtype(view: Any, name: str) -> type[np.floating[Any]]:
             "Encode text or dates as numeric features first."
         )
         raise ViewError(msg)
-    return np.float32 if view.dtype.itemsize <= (4 if kind == "f" else 2) else np.float64
+    return float_dtype(view.dtype)
 
 
-def check_same_rows(views: Sequence[View], names: Sequence[str]) -> None:
+def check_same_rows(views: Sequence[StoredView], names: Sequence[str]) -> None:
     """All views describe the same samples."""
     for view, name in zip(views, names, strict=True):
         if view.shape[0] != views[0].shape[0]:
@@ -111,15 +129,21 @@ def check_same_rows(views: Sequence[View], names: Sequence[str]) -> None:
             raise ViewError(msg)
 
 
-def check_values(view: View, name: str, present: NDArray[np.bool_]) -> None:
-    """Clear `present` where a whole row is NaN; refuse other NaN, inf and overflowing squares."""
+def check_values(view: StoredView, name: str, present: NDArray[np.bool_]) -> None:
+    """Clear `present` where a whole row is NaN; refuse other NaN, inf and overflowing squares.
+
+    With scikit-learn's `assume_finite` nothing is looked at: rows on disk are not read.
+    """
+    if get_config()["assume_finite"]:
+        return
     largest = 0.0
     for rows in row_pieces(view):
-        piece = view[rows].data if sparse.issparse(view) else np.asarray(view[rows])
+        values = read_rows(view, rows)
+        piece = values.data if isinstance(values, sparse.csr_array) else np.asarray(values)
         kept = present[rows]
         low, high = (float(piece.min()), float(piece.max())) if piece.size else (0.0, 0.0)
         if not np.isfinite(low + high):
-            dense = _dense(view[rows])
+            dense = _dense(values)
             _find_missing(dense, name, kept, rows.start)
             piece = dense[kept]
             low, high = (float(piece.min()), float(piece.max())) if piece.size else (0.0, 0.0)
@@ -133,12 +157,18 @@ def check_values(view: View, name: str, present: NDArray[np.bool_]) -> None:
         raise ViewError(msg)
 
 
-def row_pieces(view: View) -> Iterator[slice]:
+def row_pieces(view: StoredView) -> Iterator[slice]:
     """Slices of rows small enough to look at one after the other."""
     n, d = view.shape
     step = max(1, CHECKED_BYTES // (d * view.dtype.itemsize))
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))
+
+
+def read_rows(view: StoredView, rows: Any) -> View:
+    """Some rows as values; those of a file are read."""
+    values: Any = view[rows]
+    return np.asarray(values) if isinstance(values, Rows) else values
 
 
 def _dense(rows: View) -> NDArray[Any]:

@@ -7,6 +7,7 @@ neither polars nor anndata is imported.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -17,13 +18,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from manyview.errors import ViewError
+from manyview.sources import open_rows
 
 
 @dataclass(frozen=True)
 class Sheet:
     """One view before its values are looked at."""
 
-    values: Any  # array, sparse matrix or nested lists
+    values: Any  # array, sparse matrix, nested lists or rows on disk
     rows: pd.Index | None = None  # sample names
     columns: NDArray[np.object_] | None = None  # feature names
     present: NDArray[np.bool_] | None = None  # which samples are there; None: all
@@ -82,6 +84,8 @@ def open_sheet(view: Any, name: str) -> Sheet:
     """Values and names of one view of any supported form."""
     if isinstance(view, Sheet):
         return view
+    if isinstance(view, str | os.PathLike):
+        return Sheet(open_rows(view))
     if isinstance(view, pd.DataFrame):
         _check_numeric_columns(view, name)
         return Sheet(view.to_numpy(), view.index, view.columns.to_numpy(dtype=object))

@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 __all__ = [
     "CHUNK_ROWS",
@@ -42,7 +41,7 @@ class ViewRows:
     With a table, `values` are shares of its rows: x' = f · (values · table), and nothing else.
     """
 
-    values: NDArray[Any] | sparse.csr_array[Any]  # (rows, d_v), as the user gave them
+    values: Any  # (rows, d_v) as the user gave them: an array, a CSR array, or rows yet unread
     takes_root: bool = False
     scale: FloatArray | None = None  # (d_v,)
     offset: FloatArray | None = None  # (d_v,)
@@ -83,7 +82,9 @@ class Sums:
 
     def __add__(self, other: Sums) -> Sums:
         """Elementwise sum."""
-        return Sums(tuple(a + b for a, b in zip(self.arrays, other.arrays, strict=True)))
+        return Sums(
+            tuple(np.asarray(a + b) for a, b in zip(self.arrays, other.arrays, strict=True))
+        )
 
 
 @dataclass(frozen=True)

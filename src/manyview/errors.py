@@ -3,6 +3,7 @@
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 __all__ = [
+    "CheckpointError",
     "ConvergenceWarning",
     "DataWarning",
     "DeclinedError",
@@ -37,6 +38,10 @@ class FetchError(OSError):
 
 class ModelFileError(ValueError):
     """A model cannot be saved or loaded; the message says what was expected and what to do."""
+
+
+class CheckpointError(ValueError):
+    """A fit cannot be resumed; the message says what differs and what to do."""
 
 
 class DataWarning(UserWarning):

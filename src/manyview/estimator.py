@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -11,21 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from manyview.base import (
-    MultiViewClusterer,
-    check_parameter,
-    checked_weights,
-    generator,
-    is_count,
-    is_number,
-)
+from manyview.base import MultiViewClusterer, checked_weights, generator
 from manyview.blocks import FloatArray
 from manyview.callbacks import WatchedFit, with_callbacks
+from manyview.checkpoint import Checkpoint
 from manyview.engines import Engine, choose_engine
+from manyview.engines.in_memory import InMemory
+from manyview.engines.recorded import Recorded
 from manyview.errors import ConvergenceWarning, ViewError
-from manyview.model_selection.auto import CountsClusters
 from manyview.output import NamedTransformer
-from manyview.readings import SCALINGS, is_scale
+from manyview.parameters import CheckedParameters
 from manyview.reported import Reported
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import describe
@@ -39,7 +35,7 @@ from manyview.views import MultiViewData, is_list_of_views
 __all__ = ["OMVCDR"]
 
 
-class OMVCDR(Reported, WatchedFit, CountsClusters, NamedTransformer, MultiViewClusterer):
+class OMVCDR(Reported, WatchedFit, CheckedParameters, NamedTransformer, MultiViewClusterer):
     """One-step multi-view clustering with diverse representation.
 
     Maps all views into several latent spaces of different dimension, weights the spaces by itself,
@@ -76,15 +72,16 @@ class OMVCDR(Reported, WatchedFit, CountsClusters, NamedTransformer, MultiViewCl
         A start also ends when the objective falls by less than this share of itself.
     random_state : int, RandomState or None, default=None
         Seed of the starts and of the order of the label sweeps.
-    engine : {"auto", "memory"}, default="auto"
-        Where the rows live.
+    engine : {"auto", "memory", "stream"}, default="auto"
+        Where the rows live: "stream" leaves views on disk there and reads them block by block;
+        "auto" does so where they are larger than half of the memory, or than `memory_limit`.
     device : {"auto", "cpu"}, default="auto"
         What computes.
     n_jobs : int, optional
         Threads; None takes one for small data, and what BLAS takes for large.
     memory_limit : float, optional
-        Bytes that the fit may use beside the views; a fit that needs more is refused before it
-        starts.
+        Bytes that the fit may use beside views in memory. A fit in memory that needs more is
+        refused before it starts; one that streams keeps to them, and puts the rest on disk.
     view_sizes : sequence of int, optional
         Widths of the views where X is one 2-D array.
     verbose : int, default=0
@@ -196,6 +193,7 @@ class OMVCDR(Reported, WatchedFit, CountsClusters, NamedTransformer, MultiViewCl
         *,
         present: Any = None,
         callback: OnStep | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Cluster the samples.
 
@@ -213,6 +211,10 @@ class OMVCDR(Reported, WatchedFit, CountsClusters, NamedTransformer, MultiViewCl
             False where a sample lacks a view.
         callback : function of a Progress, optional
             Called after each step, with the objective, the labels that moved and the model so far.
+        checkpoint : str or path, optional
+            Folder that keeps what the passes over the data found, until the fit is done. A fit
+            that was killed, and is called again with the same folder, goes on where it was and
+            ends with the same result.
 
         Returns
         -------
@@ -223,13 +225,19 @@ class OMVCDR(Reported, WatchedFit, CountsClusters, NamedTransformer, MultiViewCl
         weights = checked_weights(sample_weight, data.n_samples, self._fewest)
         counted = slice(None) if weights is None or weights.all() else weights > 0
         k = self._count_clusters(data[counted])
-        engine = choose_engine(self.engine, self.device)
         rng = generator(self.random_state)
+        rows = self._choose_engine(data)
+        journal = None
+        if checkpoint is not None:
+            asked = {**self.get_params(deep=False), "n_clusters": k}
+            journal = Checkpoint(checkpoint, asked, data, weights, rng)
+        engine: Engine = rows if journal is None else Recorded(rows, journal)
         on_step = self._watched(narrator(callback, self.verbose), X)
         with self._threads(data, k), on_step as told:
             engine.load(data[counted], None if weights is None else weights[counted])
             schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
-            check = memory_check(data.n_samples, data.dtype.itemsize, self.memory_limit)
+            limit = self.memory_limit if engine.name == "memory" else None
+            check = memory_check(data.n_samples, data.dtype.itemsize, limit)
             names = data.view_names
             solution, fitted = fit(engine, self._settings(k), schedule, names, rng, told, check)
             description = describe(engine, solution, data.n_views)
@@ -248,6 +256,8 @@ class OMVCDR(Reported, WatchedFit, CountsClusters, NamedTransformer, MultiViewCl
         ]
         self.engine_ = engine.name
         self._remember(X, data)
+        if journal is not None:
+            journal.clear()
         return self
 
     def _store(self, solution: Solution) -> None:
@@ -358,9 +368,12 @@ class OMVCDR(Reported, WatchedFit, CountsClusters, NamedTransformer, MultiViewCl
         """An engine with the rows of X, projected and labelled, and the fit in their groups."""
         check_is_fitted(self)
         data = self._validate_new(X, present=present)
-        engine = choose_engine(self.engine, self.device)
+        engine = self._choose_engine(data)
         with self._threads(data, self.n_clusters_):
             return engine, self._fitted.label(engine, data)
+
+    def _choose_engine(self, data: MultiViewData) -> InMemory:
+        return choose_engine(self.engine, self.device, data, self.memory_limit)
 
     def _threads(self, data: MultiViewData, k: int) -> AbstractContextManager[None]:
         """Threads for products of the views with about six columns a cluster."""
@@ -371,29 +384,3 @@ class OMVCDR(Reported, WatchedFit, CountsClusters, NamedTransformer, MultiViewCl
         spaces = (self.n_spaces, self.latent_dims)
         smooth = self.scale == "auto" if self.smooth == "auto" else bool(self.smooth)
         return Settings(k, self.lam, *spaces, self.scale, self.weight_exponent, smooth)
-
-    def _check_parameters(self) -> None:
-        self._check_n_clusters()
-        check_parameter("lam", self.lam, is_number(self.lam) and self.lam > 0, "a number > 0")
-        check_parameter("n_spaces", self.n_spaces, is_count(self.n_spaces), "an integer >= 1")
-        dims = self.latent_dims
-        fits = dims is None or (len(dims) > 0 and all(map(is_count, dims)))
-        check_parameter("latent_dims", dims, fits, "None or a sequence of integers >= 1")
-        gamma = self.weight_exponent
-        check_parameter("weight_exponent", gamma, is_number(gamma) and gamma > 1, "a number > 1")
-        expected = f"None, 'auto', one of {SCALINGS} or a list of those"
-        check_parameter("scale", self.scale, is_scale(self.scale), expected)
-        smooth = self.smooth
-        is_flag = isinstance(smooth, bool) or smooth == "auto"
-        check_parameter("smooth", smooth, is_flag, "True, False or 'auto'")
-        check_parameter(
-            "init", self.init, self.init in ("k-means++", "random"), "'k-means++' or 'random'"
-        )
-        check_parameter("n_init", self.n_init, is_count(self.n_init), "an integer >= 1")
-        check_parameter("max_iter", self.max_iter, is_count(self.max_iter), "an integer >= 1")
-        check_parameter("tol", self.tol, is_number(self.tol) and self.tol >= 0, "a number >= 0")
-        limit = self.memory_limit
-        is_limit = limit is None or (is_number(limit) and limit > 0)
-        check_parameter("memory_limit", limit, is_limit, "None or a number of bytes")
-        jobs = self.n_jobs
-        check_parameter("n_jobs", jobs, jobs is None or is_count(jobs), "None or an integer >= 1")

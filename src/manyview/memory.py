@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from pathlib import Path
 
-__all__ = ["peak", "start_peak"]
+__all__ = ["installed", "peak", "start_peak"]
 
 PROC = Path("/proc/self")  # Linux; elsewhere the peak is that of the whole life of the process
 
@@ -24,3 +25,13 @@ def peak() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     lines = (PROC / "status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1024
+
+
+def installed() -> int:
+    """Bytes of memory of this machine, or of the container that limits it."""
+    physical = os.sysconf("SC_PHYS_PAGES") * resource.getpagesize()
+    try:
+        allowed = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        return physical
+    return min(physical, int(allowed)) if allowed.isdigit() else physical

@@ -1,12 +1,13 @@
 """The data model: samples described by several views, validated once.
 
-A view is a dense array (in memory or memory-mapped) or a CSR array of shape (n_samples, d_v). What
-a view is gets decided here and nowhere else; after this module no function checks shapes, types or
-NaN.
+A view is a dense array (in memory or memory-mapped), a CSR array or rows on disk (`Rows`), of shape
+(n_samples, d_v). What a view is gets decided here and nowhere else; after this module no function
+checks shapes, types or NaN.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from manyview._intake import (
+    StoredView,
     View,
-    as_view,
+    as_stored,
     check_same_rows,
     check_values,
     cut,
@@ -35,6 +37,7 @@ from manyview._sheets import (
     rows_of,
 )
 from manyview.errors import ViewError
+from manyview.sources import Rows
 
 __all__ = ["MultiViewData", "View", "is_list_of_views", "is_one_table", "sample_names"]
 
@@ -48,7 +51,7 @@ class MultiViewData:
 
     Attributes
     ----------
-    views : tuple of arrays or CSR arrays, each of shape (n_samples, d_v)
+    views : tuple of arrays, CSR arrays or Rows, each of shape (n_samples, d_v)
         float32 or float64. Rows of a view that a sample lacks hold NaN or anything; see `present`.
     view_names : tuple of str
         One name a view.
@@ -68,7 +71,7 @@ class MultiViewData:
     (4, (4, 2), ('rna', 'protein'))
     """
 
-    views: tuple[View, ...]
+    views: tuple[StoredView, ...]
     view_names: tuple[str, ...]
     sample_names: pd.Index | None
     feature_names: tuple[NDArray[np.object_] | None, ...]
@@ -87,9 +90,10 @@ class MultiViewData:
         Parameters
         ----------
         X : list or dict of views; one 2-D table; MuData; MultiViewData
-            A view is a 2-D array, a sparse matrix, a DataFrame of pandas or Polars, an Arrow table
-            or an AnnData. A dict names its views. One table is cut into views by `view_sizes`. Of a
-            MuData each modality is a view, and the samples are those that any modality has.
+            A view is a 2-D array, a sparse matrix, a DataFrame of pandas or Polars, an Arrow table,
+            an AnnData, or rows on disk: what `open_rows` gives, or a path or pattern for it. A dict
+            names its views. One table is cut into views by `view_sizes`. Of a MuData each modality
+            is a view, and the samples are those that any modality has.
         view_sizes : sequence of int, optional
             Widths of the views inside one 2-D array; None reads it as one view.
         present : array of bool of shape (n_samples, n_views), optional
@@ -151,7 +155,7 @@ class MultiViewData:
     @classmethod
     def _of_sheets(cls, sheets: Mapping[str, Sheet], present: object) -> MultiViewData:
         """Check the values of views whose rows stand in one order."""
-        views = tuple(as_view(sheet.values, name) for name, sheet in sheets.items())
+        views = tuple(as_stored(sheet.values, name) for name, sheet in sheets.items())
         check_same_rows(views, tuple(sheets))
         data = cls(
             views=views,
@@ -178,6 +182,11 @@ class MultiViewData:
         return tuple(int(view.shape[1]) for view in self.views)
 
     @property
+    def arrays(self) -> tuple[View, ...]:
+        """The views in memory; those on disk are read each time."""
+        return tuple(np.asarray(X) if isinstance(X, Rows) else X for X in self.views)
+
+    @property
     def view_rows(self) -> tuple[int, ...]:
         """Number of samples that have each view."""
         if self.present is None:
@@ -199,7 +208,10 @@ class MultiViewData:
         return self.n_samples
 
     def __getitem__(self, rows: Any) -> MultiViewData:
-        """Samples chosen by a slice, a mask, indices or one index; the result has all views."""
+        """Samples chosen by a slice, a mask, indices or one index; the result has all views.
+
+        Of views on disk a slice, or a mask that keeps all, stays there; other rows are read.
+        """
         if isinstance(rows, tuple):  # scikit-learn indexes arrays as X[rows, ...]
             rows = rows[0]
         if isinstance(rows, int | np.integer):
@@ -215,6 +227,10 @@ class MultiViewData:
             sample_names=None if self.sample_names is None else self.sample_names[rows],
             present=None if self.present is None else self.present[rows],
         )
+
+    def in_memory(self) -> MultiViewData:
+        """The same views with those on disk read."""
+        return replace(self, views=self.arrays)
 
     def in_order(self, view_names: Sequence[str]) -> MultiViewData:
         """The same views in the order of their names."""
@@ -250,9 +266,8 @@ def is_list_of_views(X: object) -> bool:
 
 def is_one_table(X: object) -> bool:
     """Whether X is a table as scikit-learn knows them, and not a container of views."""
-    return not (
-        isinstance(X, MultiViewData) or is_list_of_views(X) or is_annotated(X) or is_multimodal(X)
-    )
+    is_container = isinstance(X, MultiViewData | Rows | str | os.PathLike) or is_list_of_views(X)
+    return not (is_container or is_annotated(X) or is_multimodal(X))
 
 
 def sample_names(X: Any) -> pd.Index | None:
@@ -265,6 +280,8 @@ def sample_names(X: Any) -> pd.Index | None:
 
 def _n_dims(view: object) -> int:
     """Number of dimensions of anything that may be a view; ragged lists count as 1-D."""
+    if isinstance(view, str | os.PathLike):
+        return 2
     if hasattr(view, "shape"):
         return len(view.shape)
     if isinstance(view, list | tuple) and view and isinstance(view[0], list | tuple | np.ndarray):

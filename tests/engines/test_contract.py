@@ -137,6 +137,6 @@ def set_all(block, kernels, label):
 @pytest.mark.parametrize(("engine_name", "device"), [("dusk", "cpu"), ("auto", "tpu")])
 def test_an_unknown_engine_or_device_is_refused_by_name(engine_name, device, data):
     with pytest.raises(EngineUnavailableError, match="is not available"):
-        choose_engine(engine_name, device)
+        choose_engine(engine_name, device, data)
     with pytest.raises(EngineUnavailableError):
         OMVCDR(3, engine=engine_name, device=device).fit(data)

@@ -31,7 +31,7 @@ class Baseline(MultiViewClusterer):
                 "samples."
             )
             raise ViewError(msg)
-        self._cluster(data, Budget(name, self.time_limit, self.memory_limit))
+        self._cluster(data.in_memory(), Budget(name, self.time_limit, self.memory_limit))
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         """Set `labels_` and what else the method learns; ask the budget before and during work."""

@@ -45,16 +45,16 @@ def check_view(view: int | None) -> None:
 def scaled_views(data: MultiViewData, scale: Scale, budget: Budget) -> list[Rows]:
     """One dense array a reading; views that are dense and taken as given are not copied."""
     names: tuple[str | None, ...] = (None,) if scale is None else scalings(scale)
-    copied = [X for X in data.views if scale is not None or sparse.issparse(X)]
+    copied = [X for X in data.arrays if scale is not None or sparse.issparse(X)]
     n_entries = len(names) * sum(X.shape[0] * X.shape[1] for X in copied)
     budget.need(n_entries * data.dtype.itemsize, "the scaled views")
     if scale is None:
-        return [dense(X) for X in data.views]
+        return [dense(X) for X in data.arrays]
     from manyview.kernels.cpu import columns  # numba is slow to import
 
     weights = np.ones(data.n_samples)
-    readings = fit_readings(scale, [columns(ViewRows(X), weights) for X in data.views])
-    return [_read(data.views[reading.view], reading) for reading in readings]
+    readings = fit_readings(scale, [columns(ViewRows(X), weights) for X in data.arrays])
+    return [_read(data.arrays[reading.view], reading) for reading in readings]
 
 
 def joined_views(data: MultiViewData, scale: Scale, view: int | None, budget: Budget) -> Rows:
@@ -62,7 +62,7 @@ def joined_views(data: MultiViewData, scale: Scale, view: int | None, budget: Bu
     if view is not None:
         check_parameter("view", view, view < data.n_views, f"at most {data.n_views - 1}")
         names, columns = (data.view_names[view],), (data.feature_names[view],)
-        data = MultiViewData((data.views[view],), names, data.sample_names, columns, None)
+        data = MultiViewData((data.arrays[view],), names, data.sample_names, columns, None)
     views = scaled_views(data, scale, budget)
     if len(views) == 1:
         return views[0]

@@ -86,7 +86,7 @@ class UnifiedAnchorClusterer(Baseline):
         # Z, the embedding and what k-means copies of it
         n_bytes = 32 * n * rule.n_anchors + block_bytes(n, sum(data.n_features))
         budget.need(n_bytes, "the anchor graph and a block of rows")
-        views = [scale_view(X, self.scale) for X in data.views]
+        views = [scale_view(X, self.scale) for X in data.arrays]
         state, history = _settle(states(views, rule), self.max_iter, self.tol, budget)
         self.bases_ = state.bases
         self.anchors_ = state.anchors.T

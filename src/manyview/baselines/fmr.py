@@ -171,7 +171,7 @@ class FMR(Baseline):
         budget.need(32.0 * n * n + 64.0 * n * self.n_latent, f"affinities of {n} x {n}")
         rng = generator(self.random_state)
         H = rng.random((self.n_latent, n))
-        kernel = kernel_spectrum(data.views, budget)
+        kernel = kernel_spectrum(data.arrays, budget)
         budget.tick("the kernel is done")
         H = self._grow(H, kernel.values / max(n - 1, 1) ** 2, kernel.vectors)
         _, s, Wt = linalg.svd(H, full_matrices=False)

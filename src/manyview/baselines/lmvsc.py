@@ -151,7 +151,7 @@ class LMVSC(Baseline):
         rng = generator(self.random_state)
         graph = np.empty((n, m * V))
         self.anchors_ = []
-        for v, X in enumerate(data.views):
+        for v, X in enumerate(data.arrays):
             view = scale_view(X, self.scale)
             rows = view.whole()
             # random rows as in the program; k-means++ would take longer than Lloyd's steps

@@ -164,7 +164,7 @@ class PublishedOMVCDR(Baseline):
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         width = self.n_clusters * self.n_spaces * (self.n_spaces + 1) // 2
         budget.need(data.n_samples * (8 * 3 * width + 16), "the embeddings")
-        views = [X.astype(np.float64, copy=False) for X in data.views]
+        views = [X.astype(np.float64, copy=False) for X in data.arrays]
         dims = [p * self.n_clusters for p in range(1, self.n_spaces + 1)]
         factor = 1.0 if self.variant == "paper" else self.n_spaces**-2.0  # of the reconstruction
         rule = _Rule(self.lam / factor, weight_power=1.0, n_sweeps=1)

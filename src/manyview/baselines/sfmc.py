@@ -167,9 +167,9 @@ class SFMC(Baseline):
         n, V = data.n_samples, data.n_views
         n_edges = n * V * min(self.n_neighbors, self._count_anchors(n))
         budget.need(8 * n_edges * (V + 12) + 24 * BLOCK, f"graphs of up to {n_edges} edges")
-        self.anchor_rows_ = alternate_rows(_score(data.views), self._count_anchors(n))
+        self.anchor_rows_ = alternate_rows(_score(data.arrays), self._count_anchors(n))
         edges, B = joint_support(
-            [anchor_graph(X, self.anchor_rows_, self.n_neighbors, budget) for X in data.views]
+            [anchor_graph(X, self.anchor_rows_, self.n_neighbors, budget) for X in data.arrays]
         )
         rng = generator(self.random_state)
         graph = self._fuse(edges, B, rng.normal(size=edges.shape[1]), budget)

@@ -6,21 +6,28 @@ small and float64. To add an engine, write its methods in one file and name it i
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from manyview import memory
 from manyview.blocks import Block, FloatArray
 from manyview.errors import EngineUnavailableError
 from manyview.kernels import Kernels, choose_kernels
 from manyview.readings import Reading
+from manyview.sources import Rows
 from manyview.views import MultiViewData
+
+if TYPE_CHECKING:
+    from manyview.engines.in_memory import InMemory
 
 __all__ = ["Engine", "choose_engine"]
 
 T = TypeVar("T")
+logger = logging.getLogger(__name__)
 
 
 class Engine(Protocol):
@@ -61,14 +68,33 @@ class Engine(Protocol):
         """Bring one sample-sized array to the host, in the order of the rows."""
 
 
-def choose_engine(engine: str, device: str) -> Engine:
-    """Engine and kernels by name; "auto" is what fits the machine."""
+def choose_engine(
+    engine: str, device: str, data: MultiViewData, memory_limit: float | None = None
+) -> InMemory:
+    """Engine and kernels by name; "auto" is what fits the data and the machine."""
     from manyview.engines.in_memory import InMemory
+    from manyview.engines.streaming import Streaming
 
     if device not in ("auto", "cpu"):
         msg = f"device={device!r} is not available in this version; use 'auto' or 'cpu'."
         raise EngineUnavailableError(msg)
+    kernels = choose_kernels(device)
+    if engine == "stream" or (engine == "auto" and _is_too_large(data, memory_limit)):
+        return Streaming(kernels, memory_limit)
     if engine not in ("auto", "memory"):
-        msg = f"engine={engine!r} is not available in this version; use 'auto' or 'memory'."
+        msg = f"engine={engine!r} is not available; use 'auto', 'memory' or 'stream'."
         raise EngineUnavailableError(msg)
-    return InMemory(choose_kernels(device))
+    return InMemory(kernels)
+
+
+def _is_too_large(data: MultiViewData, memory_limit: float | None) -> bool:
+    """Whether rows on disk should stay there."""
+    on_disk = sum(
+        view.shape[0] * view.shape[1] * view.dtype.itemsize
+        for view in data.views
+        if isinstance(view, Rows | np.memmap)
+    )
+    allowed = memory.installed() / 2 if memory_limit is None else memory_limit
+    if on_disk > allowed:
+        logger.debug("engine: stream, because %.1f GB of %.1f", on_disk / 1e9, allowed / 1e9)
+    return on_disk > allowed

@@ -20,6 +20,7 @@ __all__ = ["InMemory"]
 
 T = TypeVar("T")
 
+FIELDS = ("views", "group", "labels", "projection", "kept")
 BLOCK_BYTES = 1 << 25  # enough rows for BLAS to run at speed, few enough for small temporaries
 
 
@@ -33,10 +34,11 @@ class InMemory:
         self.n_samples = 0
         self._block_rows = block_rows
         self._blocks: list[Block] = []
+        self.changed: frozenset[str] = frozenset()  # fields that the last `map_reduce` replaced
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
-        """Cut the rows into blocks of whole chunks."""
-        self._data = data
+        """Cut the rows into blocks of whole chunks; views on disk are read."""
+        self._data = data.in_memory()
         self.n_samples = data.n_samples
         if self._block_rows is None:
             row_bytes = sum(data.n_features) * data.dtype.itemsize
@@ -100,9 +102,20 @@ class InMemory:
         return total
 
     def _visit_all(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> Iterator[Any]:
+        self.changed = frozenset()
         for position, block in enumerate(self._blocks):
-            self._blocks[position], result = visit(block, self.kernels, *shared)
+            after, result = visit(block, self.kernels, *shared)
+            if after is not block:
+                after = self._hold(block, after)
+                self.changed |= {
+                    field for field in FIELDS if getattr(after, field) is not getattr(block, field)
+                }
+                self._blocks[position] = after
             yield result
+
+    def _hold(self, before: Block, after: Block) -> Block:
+        """Keep what a visit made of a block: here, where it is."""
+        return after
 
     def scan(
         self, visit: Callable[..., tuple[Block, T]], carry: T, seed: int, *shared: object
@@ -124,6 +137,11 @@ class InMemory:
         """Concatenate one field of all blocks."""
         return np.concatenate([getattr(block, field) for block in self._blocks])
 
+    def put_labels(self, labels: NDArray[np.int32]) -> None:
+        """Give each row its label."""
+        for position, rows in enumerate(self._row_slices()):
+            self._blocks[position] = replace(self._blocks[position], labels=labels[rows].copy())
+
     def _row_slices(self) -> Iterator[slice]:
         assert self._block_rows is not None
         for start in range(0, self.n_samples, self._block_rows):
@@ -132,7 +150,7 @@ class InMemory:
 
 def _view_rows(data: MultiViewData, reading: Reading, rows: slice) -> ViewRows:
     """Rows of one reading; what a sample lacks gets the factor zero."""
-    values = data.views[reading.view][rows]
+    values = data.arrays[reading.view][rows]
     factor = absent = None
     if data.present is not None and not data.present[rows, reading.view].all():
         present = data.present[rows, reading.view]

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyview._intake import View, row_pieces
+from manyview._intake import StoredView, read_rows, row_pieces
 from manyview.blocks import FloatArray, IntArray
 
 __all__ = ["Profile", "profile_view"]
@@ -79,7 +79,7 @@ class Profile:
 
 
 def profile_view(
-    view: View,
+    view: StoredView,
     present: NDArray[np.bool_] | None,
     labels: IntArray,
     centers: FloatArray,
@@ -92,7 +92,7 @@ def profile_view(
     count, total, square = np.zeros(k), np.zeros((k, d)), np.zeros((k, d))
     for rows in row_pieces(view):
         kept = slice(None) if present is None else present[rows]
-        own, piece = labels[rows][kept], view[rows][kept].astype(np.float64)
+        own, piece = labels[rows][kept], read_rows(view, rows)[kept].astype(np.float64)
         ones = (np.ones(len(own)), (own, np.arange(len(own))))
         members = sparse.csr_array(ones, shape=(k, len(own)))
         if not is_sparse:

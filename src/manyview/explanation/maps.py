@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.spatial.distance import cdist, pdist, squareform
 
+from manyview._intake import read_rows
 from manyview.blocks import FloatArray, IntArray
 from manyview.explanation.features import Profile
 from manyview.views import MultiViewData
@@ -128,7 +129,7 @@ def place_view(data: MultiViewData, v: int, rows: NDArray[np.intp], profile: Pro
     axes[:, : min(2, len(Vt))] = Vt[:2].T
     axes *= profile.scale[:, None]
     with np.errstate(all="ignore"):  # rows that a sample lacks may hold anything
-        placed = [np.asarray(data.views[v][piece] @ axes) for piece in _pieces(rows)]
+        placed = [np.asarray(read_rows(data.views[v], piece) @ axes) for piece in _pieces(rows)]
     points = np.concatenate(placed).astype(np.float64) - profile.overall @ axes  # (rows, 2)
     if data.present is not None:
         points[~data.present[rows, v]] = np.nan

@@ -289,6 +289,8 @@ def _stored(X: sparse.csr_array[Any], values: FloatArray) -> sparse.csr_array[An
 def _mapped(view: ViewRows) -> Any:
     """map(x), with the rows of absent samples set to zero."""
     X = view.values
+    if not isinstance(X, sparse.csr_array):
+        X = np.asarray(X)  # read now, where it is on disk
     if view.absent is not None:
         X = X.copy()
         if isinstance(X, sparse.csr_array):

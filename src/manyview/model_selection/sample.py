@@ -69,7 +69,7 @@ def draw_sample(data: MultiViewData, n_rows: int, rng: Generator) -> MultiViewDa
 
 def locate(data: MultiViewData, scale: str | Sequence[str] | None, rng: Generator) -> Coordinates:
     """The leading coordinates of all rows, read as the estimator reads them."""
-    engine = choose_engine("auto", "cpu")
+    engine = choose_engine("memory", "cpu", data)
     engine.load(data, None)
     widest = min(N_COORDINATES, data.n_samples)
     problem = pose(engine, Settings(1, 1.0, 1, (widest,), scale, 2.0), data.view_names)

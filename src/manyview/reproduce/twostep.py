@@ -101,7 +101,7 @@ def two_step_scores(
         Metrics of each run.
     """
     k = len(np.unique(target))
-    views = [X.astype(np.float64, copy=False) for X in data.views]
+    views = [X.astype(np.float64, copy=False) for X in data.arrays]
     rows, _ = factorize(views, [p * k for p in range(1, n_spaces + 1)])
     runs = (KMeans(k, n_init=1, random_state=seed).fit_predict(rows) for seed in range(n_runs))
     return [evaluate(target, labels) for labels in runs]

@@ -49,7 +49,7 @@ class Schedule:
     first_sweeps: int = 30  # at the first bases, at most
     last_sweeps: int = 1000  # after the last iteration, at most
     keeps_labels: bool = False  # the first start begins with the labels that the engine has
-    is_brisk: bool = False  # ends once F hardly falls, and at the first bases if behind others
+    is_brisk: bool = False  # ends once labels rest or F does, and at the first bases if behind
 
 
 def solve(
@@ -167,8 +167,9 @@ class _Run:
             model = self._weigh(n_iter, moments, model, n_moved)  # eq. (α)
             fall = 1 - self._trace[-1] / self._trace[-2] if self._trace[-2] else 0.0
             n_resting = n_resting + 1 if n_moved <= RESTING_SHARE * engine.n_samples else 0
-            is_resting = n_resting >= 2 or schedule.is_brisk
-            converged = fall <= schedule.tol or (is_resting and fall <= RESTING_FALL)
+            signs = (n_resting >= 2, fall <= RESTING_FALL)
+            is_over = any(signs) if schedule.is_brisk else all(signs)
+            converged = is_over or fall <= schedule.tol
             if converged:
                 break
         moments, n_moved = self._settle(moments, model, schedule.last_sweeps)

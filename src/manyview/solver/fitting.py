@@ -83,7 +83,8 @@ def memory_check(n_samples: int, itemsize: int, limit: float | None) -> Callable
         if limit is not None and needed > limit:
             msg = (
                 f"The fit needs about {needed / 1e6:.0f} MB beside the views; memory_limit allows "
-                f"{limit / 1e6:.0f} MB. Raise it, or ask for smaller latent_dims."
+                f"{limit / 1e6:.0f} MB. Raise it, ask for smaller latent_dims, or pass "
+                "engine='stream'."
             )
             raise MemoryError(msg)
 

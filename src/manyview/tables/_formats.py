@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,9 @@ import numpy as np
 import pandas as pd
 
 from manyview.datasets.files import read_arrays, readable
-from manyview.errors import EngineUnavailableError, ViewError
+from manyview.errors import ViewError
+from manyview.sources.formats import needed
+from manyview.sources.opening import is_zarr
 from manyview.tables._annotated import tables_of
 from manyview.tables._table import Table, from_array, from_frame
 from manyview.tables._text import read_text, with_index
@@ -24,7 +25,7 @@ Reader: TypeAlias = Callable[[Path, str | None], Iterable[T]]
 def read_path(path: Path, id: str | None) -> tuple[list[Table], list[str]]:
     """Tables of a file, or of all files of a folder, and sentences on what was left out."""
     _check_exists(path)
-    if not path.is_dir() or _is_zarr(path):
+    if not path.is_dir() or is_zarr(path):
         return _read_file(path, id), []
     inside = sorted(item for item in path.iterdir() if not item.name.startswith("."))
     known = [item for item in inside if _ending(item) in READERS]
@@ -64,26 +65,13 @@ def _read(path: Path, id: str | None, readers: Mapping[str, Reader[T]]) -> list[
 def _ending(path: Path) -> str:
     """The ending, in small letters; that of a Zarr folder is .zarr, whatever its name."""
     if path.is_dir():
-        return ".zarr" if _is_zarr(path) else ""
+        return ".zarr" if is_zarr(path) else ""
     return ".zarr.zip" if path.name.lower().endswith(".zarr.zip") else path.suffix.lower()
 
 
 def _endings(readers: Mapping[str, object]) -> str:
     *others, last = readers
     return f"{', '.join(others)} or {last}"
-
-
-def _is_zarr(path: Path) -> bool:
-    return any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray"))
-
-
-def _needed(module: str, path: Path) -> Any:
-    """Import an optional library, or say which extra brings it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        msg = f"{path} needs {module}: pip install manyview[files]"
-        raise EngineUnavailableError(msg) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +112,7 @@ def _feather_sheets(path: Path, id: str | None) -> Iterator[Sheet]:
 
 def _excel_sheets(path: Path, id: str | None) -> Iterator[Sheet]:
     """Each sheet with values; the header is taken by hand, as pandas renames what it has twice."""
-    _needed("openpyxl", path)
+    needed("openpyxl", path)
     sheets = pd.read_excel(path, sheet_name=None, header=None, engine="openpyxl")
     filled = {str(name): sheet for name, sheet in sheets.items() if not sheet.empty}
     if not filled:
@@ -154,14 +142,14 @@ def _read_arrays(path: Path, id: str | None) -> Iterator[Table]:
 
 
 def _read_hdf5(path: Path, id: str | None) -> Iterator[Table]:
-    h5py = _needed("h5py", path)
+    h5py = needed("h5py", path)
     with h5py.File(path) as file:
         yield from tables_of(file, path.stem, str(path), path.suffix[1:].lower())
 
 
 def _read_zarr(path: Path, id: str | None) -> Iterator[Table]:
     """One array, the matrices of a group, or the layout of AnnData and MuData."""
-    zarr = _needed("zarr", path)
+    zarr = needed("zarr", path)
     if path.is_dir():
         yield from _zarr_tables(zarr.open(str(path), mode="r"), path)
         return

@@ -1,0 +1,180 @@
+"""Rows on disk, read ahead on a thread while the block before is computed.
+
+Nothing is read until a visit looks at the values, so a visit that needs only labels or projections
+reads nothing. What grows with the samples is held in memory up to a limit and beyond it in scratch
+files, which have no name and vanish with the process.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from manyview import memory
+from manyview.blocks import CHUNK_ROWS, Block, FloatArray, IntArray
+from manyview.engines.in_memory import BLOCK_BYTES, InMemory
+from manyview.kernels import Kernels
+from manyview.sources import Rows
+from manyview.views import MultiViewData
+
+__all__ = ["Streaming"]
+
+A = TypeVar("A", bound="NDArray[Any] | sparse.csr_array[Any]")
+
+BLOCKS_HELD = 16  # read, coming, and what kernels make of one; with room to spare
+ROW_BYTES = 20  # weight, group and label of a sample
+
+
+class Streaming(InMemory):
+    """The blocks of `InMemory`, but for views on disk: those are read for each visit."""
+
+    name = "stream"
+
+    def __init__(
+        self, kernels: Kernels, memory_limit: float | None = None, block_rows: int | None = None
+    ) -> None:
+        super().__init__(kernels, block_rows)
+        self._limit = memory.installed() / 4 if memory_limit is None else memory_limit
+
+    def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
+        """Cut the rows into blocks; those on disk stay there."""
+        row_bytes = sum(data.n_features) * data.dtype.itemsize
+        chunk_bytes = CHUNK_ROWS * row_bytes
+        free = self._limit - data.n_samples * ROW_BYTES
+        if free < BLOCKS_HELD * chunk_bytes:
+            needed = data.n_samples * ROW_BYTES + BLOCKS_HELD * chunk_bytes
+            msg = (
+                f"Streaming {data.n_samples} samples needs about {needed / 1e6:.0f} MB; "
+                f"memory_limit allows {self._limit / 1e6:.0f} MB. Raise it."
+            )
+            raise MemoryError(msg)
+        if self._block_rows is None:
+            block_bytes = min(BLOCK_BYTES, free / 2 / BLOCKS_HELD)
+            self._block_rows = max(int(block_bytes // chunk_bytes), 1) * CHUNK_ROWS
+        self._scratch = _Scratch(free - BLOCKS_HELD * self._block_rows * row_bytes)
+        views = tuple(
+            _ReadAhead(view, self._block_rows) if isinstance(view, Rows | np.memmap) else view
+            for view in data.views
+        )
+        super().load(replace(data, views=views), weights)  # type: ignore[arg-type]
+
+    def _hold(self, before: Block, after: Block) -> Block:
+        """Put what a visit made of the rows where there is room for it."""
+        old = {id(array) for array in _large(before)}
+        held: dict[int, Any] = {}
+
+        def hold(array: A) -> A:
+            if id(array) in old:
+                return array
+            if id(array) not in held:
+                held[id(array)] = self._scratch.hold(array)
+            kept: A = held[id(array)]
+            return kept
+
+        views = tuple(
+            view if isinstance(view.values, _Unread) else replace(view, values=hold(view.values))
+            for view in after.views
+        )
+        views = tuple(
+            view if view.factor is None else replace(view, factor=hold(view.factor))
+            for view in views
+        )
+        return replace(after, views=views, projection=hold(after.projection))
+
+
+def _large(block: Block) -> list[Any]:
+    """Arrays of a block that may live in scratch files."""
+    of_views = [array for view in block.views for array in (view.values, view.factor)]
+    return [block.projection, *of_views]
+
+
+class _ReadAhead:
+    """A view on disk: while one block is worked on, the next is read; after the last, the first."""
+
+    ndim = 2
+
+    def __init__(self, rows: Rows | np.memmap[Any, Any], block_rows: int) -> None:
+        self._rows, self._block_rows = rows, block_rows
+        self.shape, self.dtype = rows.shape, rows.dtype
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="manyview-read")
+        self._here: tuple[int, NDArray[Any]] | None = None
+        self._coming: tuple[int, Future[NDArray[Any]]] | None = None
+
+    def __getitem__(self, rows: slice | IntArray) -> _Unread | NDArray[Any]:
+        """A block, unread; or some rows."""
+        if isinstance(rows, slice):
+            return _Unread(self, *rows.indices(len(self))[:2])
+        return np.asarray(self._rows[rows])
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def fetch(self, start: int) -> NDArray[Any]:
+        """The block that begins there."""
+        if self._here is None or self._here[0] != start:
+            coming = self._coming
+            is_coming = coming is not None and coming[0] == start
+            block = coming[1].result() if coming and is_coming else self._read(start)
+            after = start + self._block_rows
+            following = after if after < len(self) else 0
+            self._here = (start, block)
+            self._coming = (following, self._thread.submit(self._read, following))
+        return self._here[1]
+
+    def _read(self, start: int) -> NDArray[Any]:
+        rows = slice(start, min(start + self._block_rows, len(self)))
+        if isinstance(self._rows, Rows):
+            return self._rows.read(rows)
+        return np.array(self._rows[rows])
+
+
+class _Unread:
+    """One block of a view on disk; numpy reads it where it needs an array."""
+
+    ndim = 2
+
+    def __init__(self, view: _ReadAhead, start: int, stop: int) -> None:
+        self._view, self._start = view, start
+        self.shape, self.dtype = (stop - start, view.shape[1]), view.dtype
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The rows, from where they were read ahead."""
+        return np.asarray(self._view.fetch(self._start), dtype=dtype)
+
+    def __getitem__(self, rows: IntArray) -> NDArray[Any]:
+        """Some of the rows, without the others."""
+        return np.asarray(self._view[np.asarray(rows) + self._start])
+
+
+class _Scratch:
+    """Arrays that grow with the samples: in memory up to a limit, else in files without a name."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit, self._used = limit, 0
+
+    def hold(self, array: Any) -> Any:
+        """The same values, in memory or in a file."""
+        if isinstance(array, sparse.csr_array):
+            parts = (self.hold(array.data), self.hold(array.indices), array.indptr)
+            return sparse.csr_array(parts, shape=array.shape)
+        if array.nbytes == 0:
+            return array
+        if self._used + array.nbytes <= self._limit:
+            self._used += array.nbytes
+            weakref.finalize(array, self._release, array.nbytes)
+            return array
+        with tempfile.TemporaryFile() as file:
+            file.truncate(array.nbytes)
+            mapped = np.memmap(file, array.dtype, "r+", shape=array.shape)
+        mapped[...] = array
+        return np.asarray(mapped)
+
+    def _release(self, n_bytes: int) -> None:
+        self._used -= n_bytes
