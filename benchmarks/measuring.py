@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from manyview import OMVCDR, MultiViewData, memory
+from manyview import OMVCDR, memory
 from manyview.errors import ConvergenceWarning
 
 PACKAGES = ("manyview", "numpy", "scipy", "scikit-learn", "numba")
@@ -33,6 +33,7 @@ def machine() -> dict[str, object]:
     versions = [f"{name} {version_of(name)}" for name in PACKAGES]
     return {
         "machine": f"{_processor()}, {os.cpu_count()} cores",
+        "load": round(os.getloadavg()[0], 1),  # of others, where this is the first look
         "threads": max((pool["num_threads"] for pool in threadpool_info()), default=1),
         "versions": ", ".join([f"python {platform.python_version()}", *versions]),
     }
@@ -74,7 +75,7 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
 
 
 def iteration_times(
-    model: OMVCDR, data: MultiViewData, clock: Callable[[], float] = time.perf_counter
+    model: OMVCDR, data: Any, clock: Callable[[], float] = time.perf_counter, **options: Any
 ) -> list[float]:
     """Seconds of each iteration on all rows: both products and everything between."""
     marks: list[float] = []
@@ -87,7 +88,7 @@ def iteration_times(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the iterations are few on purpose
-        model.fit(data, callback=mark)
+        model.fit(data, callback=mark, **options)
     return [after - before for before, after in pairwise(marks)]
 
 
@@ -101,30 +102,45 @@ def peak_of(action: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
 
 
 def end_after(seconds: float) -> None:
-    """Let the system end this process then, wherever it is; `apart` tells of it. 0: no longer."""
+    """Let the system end this process then, wherever it is; `Child` tells of it. 0: never."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
+class Child:
+    """A process that makes one row by a top-level function; failures are rows, too."""
+
+    def __init__(self, function: Callable[..., dict[str, Any]], *arguments: object) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._ours, theirs = context.Pipe(duplex=False)
+        given = (theirs, function, *arguments)
+        self.process = context.Process(target=_answer, args=given, daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def has_result(self) -> bool:
+        """Whether the row is there, or will never be."""
+        return self._ours.poll()
+
+    def result(self) -> dict[str, Any]:
+        """Wait for the row; its `status` is "done", "failed" or "stopped"."""
+        try:
+            return self._ours.recv()
+        except EOFError:
+            self.process.join()
+            if self.process.exitcode == -signal.SIGALRM:
+                return {"status": "stopped", "reason": "not finished within the limit of time"}
+            reason = f"the process ended with code {self.process.exitcode} (out of memory?)"
+            return {"status": "failed", "reason": reason}
+        finally:
+            self.process.kill()
+            self.process.join()
+            self._ours.close()
+
+
 def apart(function: Callable[..., dict[str, Any]], *arguments: object) -> dict[str, Any]:
-    """Row of a top-level function, made in a process of its own; failures are rows, too."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_answer, args=(theirs, function, *arguments), daemon=True)
-    process.start()
-    theirs.close()
-    try:
-        return ours.recv()
-    except EOFError:
-        process.join()
-        if process.exitcode == -signal.SIGALRM:
-            return {"status": "stopped", "reason": "not finished within the limit of time"}
-        reason = f"the process ended with code {process.exitcode} (out of memory?)"
-        return {"status": "failed", "reason": reason}
-    finally:
-        process.kill()
-        process.join()
-        ours.close()
+    """Row of a top-level function, made in a process of its own."""
+    return Child(function, *arguments).result()
 
 
 def _answer(
