@@ -15,14 +15,13 @@ all the time (it is dropped before, and every second while a stream runs):
 Anonymous memory (RssAnon) is that of the whole process, sampled every 20 ms.
 
     python benchmarks/bench_engines.py [--quick] [--folder FOLDER] [--engines memory stream]
-        [--out benchmarks/results/bench_engines.csv]
+        [--out FILE]
 
 The full run writes a file of 8 GB into the folder, and finds it there the next time.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import tempfile
 import time
@@ -37,7 +36,7 @@ import pandas as pd
 from manyview import OMVCDR, open_rows
 from manyview.durable import atomic_path
 from measuring import Child, iteration_times, machine, peak_of
-from page import keep_rows
+from page import keep_rows, parser_for, results_file
 
 WIDTH, K, N_ITER = 512, 10, 5
 PASSES = 2  # readings of all rows in an iteration
@@ -274,11 +273,9 @@ def findings(rows: pd.DataFrame) -> list[str]:
 
 def main() -> None:
     """Run, print the findings, and keep the rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a file of 0.4 GB")
+    parser = parser_for(__doc__, "a file of 0.4 GB")
     parser.add_argument("--folder", type=Path, help="on the disk to measure; default: temporary")
     parser.add_argument("--engines", nargs="+", default=["memory", "stream"])
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/bench_engines.csv"))
     arguments = parser.parse_args()
     plan = QUICK if arguments.quick else FULL
     with tempfile.TemporaryDirectory() as temporary:
@@ -288,7 +285,7 @@ def main() -> None:
         rows = [{**row, **machine()} for row in run(path, plan, arguments.engines)]
     table = pd.DataFrame(rows)
     print("\n".join(findings(table)))
-    keep_rows(arguments.out, table)
+    keep_rows(results_file("bench_engines", arguments), table)
 
 
 if __name__ == "__main__":

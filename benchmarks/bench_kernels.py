@@ -8,17 +8,15 @@ turns with the kernels, in the same dtype on the same threads. A ratio can be la
 `of_products` is the time of a kernel as a share of the two bare products of an iteration. The rates
 of the machine are kept, too: a large product, a large copy and a large triad a = b + s · c.
 
-    python benchmarks/bench_kernels.py [--quick] [--out benchmarks/results/bench_kernels.csv]
+    python benchmarks/bench_kernels.py [--quick] [--out FILE]
 """
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,7 +30,7 @@ from manyview.engines.in_memory import BLOCK_BYTES
 from manyview.errors import ConvergenceWarning
 from manyview.kernels import cpu
 from measuring import fastest, machine
-from page import keep_rows
+from page import keep_rows, parser_for, results_file
 
 Array = NDArray[Any]
 Work = Callable[[], object]
@@ -201,9 +199,7 @@ def rows_of_a_block(dtype: str) -> int:
 
 def main() -> None:
     """Run, print the ratios, and keep the rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="smaller blocks, fewer repeats")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/bench_kernels.csv"))
+    parser = parser_for(__doc__, "smaller blocks, fewer repeats")
     arguments = parser.parse_args()
     n_repeats = 3 if arguments.quick else 30
     tables = []
@@ -218,7 +214,7 @@ def main() -> None:
             for row in table.itertuples():
                 share = f"{row.of_products:.2f} of the bare products of an iteration"
                 print(f"{row.kernel}, {dtype}, k = {k}: {row.ratio:.2f} × {row.bound}; {share}")
-    keep_rows(arguments.out, pd.concat(tables))
+    keep_rows(results_file("bench_kernels", arguments), pd.concat(tables))
 
 
 if __name__ == "__main__":

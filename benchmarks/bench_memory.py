@@ -5,15 +5,13 @@ file is. `KMeans` gets the same values as one array, joined before. Each fit has
 own; the peak is what the process held at most since the fit began, less what it held then, so that
 a copy of the views counts as 1.
 
-    python benchmarks/bench_memory.py [--quick] [--out benchmarks/results/bench_memory.csv]
+    python benchmarks/bench_memory.py [--quick] [--out FILE]
 """
 
 from __future__ import annotations
 
-import argparse
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +21,7 @@ from manyview import OMVCDR
 from manyview.datasets import load_benchmark, make_multiview_blobs
 from manyview.datasets.benchmarks import benchmark_files
 from measuring import apart, exponent, machine, peak_of
-from page import keep_rows
+from page import keep_rows, parser_for, results_file
 from peers import PEERS, Peer
 
 METHODS = [peer for peer in PEERS if peer.package == "manyview" or peer.name == "KMeans(n_init=1)"]
@@ -89,9 +87,7 @@ def findings(rows: pd.DataFrame) -> list[str]:
 
 def main() -> None:
     """Run, print the findings, and keep the rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="three small sizes")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/bench_memory.csv"))
+    parser = parser_for(__doc__, "three small sizes")
     arguments = parser.parse_args()
     rows = []
     for row in run(QUICK if arguments.quick else GRID, quick=arguments.quick):
@@ -100,7 +96,7 @@ def main() -> None:
         rows.append(row)
     table = pd.DataFrame(rows)
     print("\n".join(findings(table)))
-    keep_rows(arguments.out, table)
+    keep_rows(results_file("bench_memory", arguments), table)
 
 
 if __name__ == "__main__":

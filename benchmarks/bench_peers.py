@@ -7,12 +7,11 @@ that a limit stops on one set is not tried on larger ones. See `peers.py` for wh
 is not there is named with its error.
 
     python benchmarks/bench_peers.py [--quick] [--seconds 60] [--gigabytes 12]
-        [--out benchmarks/results/bench_peers.csv]
+        [--out FILE]
 """
 
 from __future__ import annotations
 
-import argparse
 import resource
 import tempfile
 import warnings
@@ -28,7 +27,7 @@ from manyview.datasets import load_benchmark, make_multiview_blobs
 from manyview.datasets.benchmarks import benchmark_files
 from manyview.metrics import evaluate
 from measuring import apart, end_after, machine, peak_of, version_of
-from page import keep_rows
+from page import keep_rows, parser_for, results_file
 from peers import PEERS, Peer
 
 SETS = ("handwritten_6v", "hdigit", "mnist70k_4v")  # smallest first
@@ -153,11 +152,9 @@ def show(rows: pd.DataFrame) -> None:
 
 def main() -> None:
     """Run, print the tables, and keep the rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small blobs, one seed")
+    parser = parser_for(__doc__, "small blobs, one seed")
     parser.add_argument("--seconds", type=float, help="limit of one fit (full: 60, quick: 5)")
     parser.add_argument("--gigabytes", type=float, default=12, help="limit of memory of one fit")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/bench_peers.csv"))
     arguments = parser.parse_args()
     seconds = arguments.seconds or (5 if arguments.quick else 60)
     limits = {"seconds": seconds, "n_bytes": 1e9 * arguments.gigabytes}
@@ -168,7 +165,7 @@ def main() -> None:
             print(f"{row['data']}, {row['method']}: {row['status']}", flush=True)
     table = pd.DataFrame(rows)
     show(table)
-    keep_rows(arguments.out, table)
+    keep_rows(results_file("bench_peers", arguments), table)
 
 
 if __name__ == "__main__":

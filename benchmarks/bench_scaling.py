@@ -8,16 +8,14 @@ The exponent is the slope between logarithms over the whole grid.
 `bench_growth.py` asks something else: whole fits of all methods, time and memory, beside what is
 stated of each, on sizes that the slowest of them can do.
 
-    python benchmarks/bench_scaling.py [--quick] [--out benchmarks/results/bench_scaling.csv]
+    python benchmarks/bench_scaling.py [--quick] [--out FILE]
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,7 +24,7 @@ from manyview import OMVCDR
 from manyview.datasets import make_multiview_blobs
 from manyview.threads import limit_threads
 from measuring import exponent, iteration_times, machine
-from page import keep_rows
+from page import keep_rows, parser_for, results_file
 
 N_ITER = 8
 SEPARATION = 3.0  # of the blobs: so near that labels keep moving
@@ -107,9 +105,7 @@ def exponents(rows: pd.DataFrame) -> pd.Series:
 
 def main() -> None:
     """Run, print the exponents, and keep the rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small sizes only")
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/bench_scaling.csv"))
+    parser = parser_for(__doc__, "small sizes only")
     arguments = parser.parse_args()
     with limit_threads(1):
         quick = (QUICK, 4, 1)
@@ -117,7 +113,7 @@ def main() -> None:
     for axis, slope in exponents(rows).items():
         asked = f" (asked for: at most {LIMITS[axis]:g})" if axis in LIMITS else ""
         print(f"exponent of an iteration in {axis}: {slope:.3f}{asked}")
-    keep_rows(arguments.out, rows)
+    keep_rows(results_file("bench_scaling", arguments), rows)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import bench_growth
 from bench_growth import AXES, METHODS, Size
 from manyview.baselines import BASELINES
 from manyview.datasets import make_multiview_blobs
-from page import markdown, write_section
+from page import markdown, parser_for, results_file, write_section
 
 
 def test_an_exponent_is_the_slope_of_the_upper_half():
@@ -222,3 +222,10 @@ def test_a_section_is_replaced_and_the_rest_of_the_page_stays(tmp_path):
     )
     with pytest.raises(ValueError, match="has no section"):
         write_section(page, "b", "text")
+
+
+def test_rows_of_a_quick_run_do_not_replace_those_of_a_full_one():
+    parser = parser_for("What is asked.\n\nMore.", "small sizes")
+    asked = [parser.parse_args(line.split()) for line in ("", "--quick", "--quick --out a.csv")]
+    names = [results_file("bench_x", arguments).name for arguments in asked]
+    assert names == ["bench_x.csv", "bench_x_quick.csv", "a.csv"]
