@@ -6,8 +6,8 @@ limit of time and one of memory; loading and compilation are outside the clock. 
 that a limit stops on one set is not tried on larger ones. See `peers.py` for what to install; what
 is not there is named with its error.
 
-    python benchmarks/bench_peers.py [--quick] [--seconds 60] [--gigabytes 12]
-        [--out FILE]
+    python benchmarks/bench_peers.py [--quick] [--sets hdigit] [--seconds 60]
+        [--gigabytes 12] [--out FILE]
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import resource
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,12 @@ from measuring import apart, end_after, machine, peak_of, version_of
 from page import keep_rows, parser_for, results_file
 from peers import PEERS, Peer
 
-SETS = ("handwritten_6v", "hdigit", "mnist70k_4v")  # smallest first
+BLOBS = {
+    "blobs 2000 × (30, 50)": (2000, (30, 50)),
+    "blobs 200000 × (300, 500)": (200_000, (300, 500)),
+}
+SMALL, LARGE = BLOBS
+SETS = ("handwritten_6v", "hdigit", "mnist70k_4v", LARGE)  # smallest first
 SEPARATION = 4.0  # of the blobs: not all methods find all of them
 REFERENCE = "KMeans(n_init=1)"
 OURS = ("OMVCDR(scale=None, n_init=1)", "OMVCDR()")
@@ -39,15 +44,19 @@ N_SEEDS = 3
 LIMITED = ("stopped", "out of memory")
 
 
-def write_sets(folder: Path, *, quick: bool) -> Iterator[Path]:
+def write_sets(folder: Path, names: Sequence[str]) -> Iterator[Path]:
     """Views of each set as a file that is quick to read; real ones where their files are."""
-    for name in () if quick else SETS:
-        if name in benchmark_files():
+    for name in names:
+        if name in BLOBS:
+            yield _write(folder / f"{name}.npz", *_draw(*BLOBS[name]))
+        elif name in benchmark_files():
             yield _write(folder / f"{name}.npz", *load_benchmark(name, return_X_y=True))
         else:
             print(f"{name}: no file; set MANYVIEW_DATA to the folder of the benchmark files")
-    n, widths = (2000, (30, 50)) if quick else (200_000, (300, 500))
-    data, target = make_multiview_blobs(
+
+
+def _draw(n: int, widths: tuple[int, int]) -> tuple[Any, Any]:
+    return make_multiview_blobs(
         n,
         widths,
         n_clusters=10,
@@ -56,7 +65,6 @@ def write_sets(folder: Path, *, quick: bool) -> Iterator[Path]:
         random_state=0,
         return_X_y=True,
     )
-    yield _write(folder / f"blobs {n} × {widths}.npz", data, target)
 
 
 def _write(path: Path, data: Any, target: Any) -> Path:
@@ -87,10 +95,12 @@ def fit_once(peer: Peer, path: Path, seed: int, seconds: float, n_bytes: float) 
     return {**cost, "view_bytes": view_bytes, "acc": scores["acc"], "nmi": scores["nmi"]}
 
 
-def run(folder: Path, *, quick: bool, seconds: float, n_bytes: float) -> Iterator[dict[str, Any]]:
+def run(
+    folder: Path, sets: Sequence[str], n_seeds: int, seconds: float, n_bytes: float
+) -> Iterator[dict[str, Any]]:
     """Rows of all sets, peers and seeds, slow peers with fewer seeds."""
     too_large: dict[str, str] = {}
-    for path in write_sets(folder, quick=quick):
+    for path in write_sets(folder, sets):
         for peer in PEERS:
             known = {"data": path.stem, "method": peer.name, "package": peer.package}
             known["version"] = version_of(peer.package)
@@ -98,7 +108,7 @@ def run(folder: Path, *, quick: bool, seconds: float, n_bytes: float) -> Iterato
                 yield {**known, "status": "not tried", "reason": too_large[peer.name], **machine()}
                 continue
             used = 0.0
-            for seed in range(1 if quick else N_SEEDS):
+            for seed in range(n_seeds):
                 row = apart(fit_once, peer, path, seed, seconds, n_bytes)
                 yield {**known, "seed": seed, "limit_s": seconds, **row, **machine()}
                 if row["status"] in LIMITED:
@@ -153,14 +163,16 @@ def show(rows: pd.DataFrame) -> None:
 def main() -> None:
     """Run, print the tables, and keep the rows."""
     parser = parser_for(__doc__, "small blobs, one seed")
+    parser.add_argument("--sets", nargs="+", default=SETS, help="names, smallest first")
     parser.add_argument("--seconds", type=float, help="limit of one fit (full: 60, quick: 5)")
     parser.add_argument("--gigabytes", type=float, default=12, help="limit of memory of one fit")
     arguments = parser.parse_args()
-    seconds = arguments.seconds or (5 if arguments.quick else 60)
-    limits = {"seconds": seconds, "n_bytes": 1e9 * arguments.gigabytes}
+    n_seeds, seconds = (1, 5) if arguments.quick else (N_SEEDS, 60)
+    limits = (arguments.seconds or seconds, 1e9 * arguments.gigabytes)
+    sets = [SMALL] if arguments.quick else arguments.sets
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for row in run(Path(folder), quick=arguments.quick, **limits):
+        for row in run(Path(folder), sets, n_seeds, *limits):
             rows.append(row)
             print(f"{row['data']}, {row['method']}: {row['status']}", flush=True)
     table = pd.DataFrame(rows)

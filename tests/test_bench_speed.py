@@ -157,8 +157,8 @@ def test_a_method_that_a_limit_stopped_is_not_tried_on_larger_sets(tmp_path, mon
 
     monkeypatch.setattr(bench_peers, "PEERS", (quick, slow))
     monkeypatch.setattr(bench_peers, "apart", answer)
-    monkeypatch.setattr(bench_peers, "write_sets", lambda folder, quick: iter(paths))
-    rows = pd.DataFrame(bench_peers.run(tmp_path, quick=True, seconds=1, n_bytes=1))
+    monkeypatch.setattr(bench_peers, "write_sets", lambda folder, names: iter(paths))
+    rows = pd.DataFrame(bench_peers.run(tmp_path, [], n_seeds=1, seconds=1, n_bytes=1))
     told = rows.set_index(["data", "method"])["status"]
     assert told["small", slow.name] == "stopped"
     assert told["large", slow.name] == "not tried"
