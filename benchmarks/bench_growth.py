@@ -24,6 +24,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -36,6 +37,7 @@ from manyview import OMVCDR
 from manyview.base import MultiViewClusterer
 from manyview.baselines import BASELINES
 from manyview.datasets import make_multiview_blobs
+from manyview.solver.alternation import Schedule
 from manyview.threads import limit_threads
 from manyview.views import MultiViewData
 from page import keep_rows, markdown, write_section
@@ -243,14 +245,12 @@ class ShortKMeans(KMeans):
 def fixed_steps() -> Iterator[None]:
     """Let all that repeats in a fit repeat `N_ITER` times, on one thread."""
     with ExitStack() as stack:
-        for name in ("baselines._finish", "solver.initialization"):
+        for name in ("baselines._finish", "solver.initialization", "solver.smoothing"):
             stack.enter_context(mock.patch(f"manyview.{name}.KMeans", ShortKMeans))
-        for name in (
-            "baselines.published_omvcdr._MAX_LLOYD",
-            "solver.alternation.FIRST_SWEEPS",
-            "solver.alternation.MAX_SETTLING_SWEEPS",
-        ):
-            stack.enter_context(mock.patch(f"manyview.{name}", N_ITER))
+        lloyd = "manyview.baselines.published_omvcdr._MAX_LLOYD"
+        stack.enter_context(mock.patch(lloyd, N_ITER))
+        few_sweeps = partial(Schedule, first_sweeps=N_ITER, last_sweeps=N_ITER)
+        stack.enter_context(mock.patch("manyview.estimator.Schedule", few_sweeps))
         stack.enter_context(limit_threads(1))
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore", ConvergenceWarning)  # the iterations are few on purpose

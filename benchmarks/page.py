@@ -1,13 +1,30 @@
-"""What the benchmarks that write into docs share: rows to a file, tables into a page."""
+"""What the benchmarks that write into docs share: options, rows to a file, tables into a page."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from manyview import durable
+
+RESULTS = Path("benchmarks/results")
+
+
+def parser_for(doc: str, quick: str) -> argparse.ArgumentParser:
+    """Options that every benchmark has; `quick` says what the quick run leaves out."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--out", type=Path, help=f"file of the rows; default: in {RESULTS}")
+    return parser
+
+
+def results_file(name: str, arguments: argparse.Namespace) -> Path:
+    """Where the rows go: as asked for, else to the results, those of a quick run apart."""
+    given: Path | None = arguments.out
+    return given or RESULTS / f"{name}{'_quick' if arguments.quick else ''}.csv"
 
 
 def keep_rows(path: Path, rows: pd.DataFrame) -> None:

@@ -14,7 +14,7 @@ import bench_settings
 from bench_growth import AXES, METHODS, Size
 from manyview.baselines import BASELINES
 from manyview.datasets import make_multiview_blobs
-from page import markdown, write_section
+from page import markdown, parser_for, results_file, write_section
 
 
 def test_an_exponent_is_the_slope_of_the_upper_half():
@@ -54,7 +54,8 @@ def test_the_latent_spaces_have_the_dimensions_of_the_size():
 def test_a_measurement_has_a_time_a_memory_and_both_statements(method):
     size = Size(n=120, d=60, D=24, k=4)
     data = make_multiview_blobs(120, (30, 30), n_clusters=4, random_state=0).data
-    row = bench_growth.measure(method, size, data, 1)
+    with bench_growth.fixed_steps():
+        row = bench_growth.measure(method, size, data, 1)
     assert min(row[column] for column in bench_growth.MEASURED) > 0
 
 
@@ -254,3 +255,10 @@ def test_a_section_is_replaced_and_the_rest_of_the_page_stays(tmp_path):
     )
     with pytest.raises(ValueError, match="has no section"):
         write_section(page, "b", "text")
+
+
+def test_rows_of_a_quick_run_do_not_replace_those_of_a_full_one():
+    parser = parser_for("What is asked.\n\nMore.", "small sizes")
+    asked = [parser.parse_args(line.split()) for line in ("", "--quick", "--quick --out a.csv")]
+    names = [results_file("bench_x", arguments).name for arguments in asked]
+    assert names == ["bench_x.csv", "bench_x_quick.csv", "a.csv"]

@@ -1,0 +1,155 @@
+"""What the benchmarks of speed share: the machine in words, clocks, exponents, other processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import platform
+import signal
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import metadata
+from itertools import pairwise
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+from manyview import OMVCDR, memory
+from manyview.errors import ConvergenceWarning
+
+PACKAGES = ("manyview", "numpy", "scipy", "scikit-learn", "numba")
+CPU_INFO = Path("/proc/cpuinfo")
+
+
+@cache
+def machine() -> dict[str, object]:
+    """Columns that say where and with what a row was measured."""
+    versions = [f"{name} {version_of(name)}" for name in PACKAGES]
+    return {
+        "machine": f"{_processor()}, {os.cpu_count()} cores",
+        "load": round(os.getloadavg()[0], 1),  # of others, where this is the first look
+        "threads": max((pool["num_threads"] for pool in threadpool_info()), default=1),
+        "versions": ", ".join([f"python {platform.python_version()}", *versions]),
+    }
+
+
+def version_of(package: str) -> str:
+    """Version of an installed package."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _processor() -> str:
+    """Name of the processor."""
+    lines = CPU_INFO.read_text().splitlines() if CPU_INFO.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def timed(action: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def fastest(actions: Sequence[Callable[[], object]], n_repeats: int) -> list[float]:
+    """Least seconds of each action, taken in turns so that noise hits all alike."""
+    for action in actions:
+        action()  # compiles, and brings the arrays near
+    rounds = [[timed(action) for action in actions] for _ in range(n_repeats)]
+    return np.min(rounds, axis=0).tolist()
+
+
+def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """Slope of a line through the logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def iteration_times(
+    model: OMVCDR, data: Any, clock: Callable[[], float] = time.perf_counter, **options: Any
+) -> list[float]:
+    """Seconds of each iteration on all rows: both products and everything between."""
+    marks: list[float] = []
+
+    def mark(progress: Any) -> None:
+        if progress.step == "start":  # of a start on a sample, or then on all rows
+            marks.clear()
+        if progress.step == "weights":
+            marks.append(clock())
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the iterations are few on purpose
+        model.fit(data, callback=mark, **options)
+    return [after - before for before, after in pairwise(marks)]
+
+
+def peak_of(action: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
+    """Result of a call, its seconds and the bytes that this process held beside what it had."""
+    before = memory.start_peak()
+    start = time.perf_counter()
+    result = action()
+    seconds = time.perf_counter() - start
+    return result, {"seconds": seconds, "peak_bytes": max(memory.peak() - before, 0)}
+
+
+def end_after(seconds: float) -> None:
+    """Let the system end this process then, wherever it is; `Child` tells of it. 0: never."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+class Child:
+    """A process that makes one row by a top-level function; failures are rows, too."""
+
+    def __init__(self, function: Callable[..., dict[str, Any]], *arguments: object) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._ours, theirs = context.Pipe(duplex=False)
+        given = (theirs, function, *arguments)
+        self.process = context.Process(target=_answer, args=given, daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def has_result(self) -> bool:
+        """Whether the row is there, or will never be."""
+        return self._ours.poll()
+
+    def result(self) -> dict[str, Any]:
+        """Wait for the row; its `status` is "done", "failed" or "stopped"."""
+        try:
+            return self._ours.recv()
+        except EOFError:
+            self.process.join()
+            if self.process.exitcode == -signal.SIGALRM:
+                return {"status": "stopped", "reason": "not finished within the limit of time"}
+            reason = f"the process ended with code {self.process.exitcode} (out of memory?)"
+            return {"status": "failed", "reason": reason}
+        finally:
+            self.process.kill()
+            self.process.join()
+            self._ours.close()
+
+
+def apart(function: Callable[..., dict[str, Any]], *arguments: object) -> dict[str, Any]:
+    """Row of a top-level function, made in a process of its own."""
+    return Child(function, *arguments).result()
+
+
+def _answer(
+    connection: Connection, function: Callable[..., dict[str, Any]], *arguments: object
+) -> None:
+    """Call, and send what comes of it."""
+    try:
+        row = {"status": "done", "reason": "", **function(*arguments)}
+    except Exception as error:  # a stranger's method may raise anything
+        text = traceback.format_exception_only(error)[-1]
+        row = {"status": "failed", "reason": " ".join(text.split())}
+    connection.send(row)
