@@ -133,7 +133,7 @@ class _Judge:
 
     def view_modularity(self, setting: _Setting) -> float:
         """How well the clusters of a fit keep the neighbors of single views together."""
-        engine = choose_engine("auto", "cpu")
+        engine = choose_engine("memory", "cpu", self.data)
         engine.load(self.data, None)
         settings = settings_of(self.n_clusters, setting.lam, setting.scale)
         rng = np.random.default_rng(self.seed)
