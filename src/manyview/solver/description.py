@@ -31,7 +31,8 @@ def describe(engine: Engine, solution: Solution, n_views: int) -> Description:
     """Cluster means and view weights, by one pass over the rows."""
     model, k = solution.model, solution.model.problem.n_clusters
     which = tuple(reading.view for reading in model.problem.readings)
-    sums = engine.map_reduce(sum_clusters, k).arrays
+    is_plain = all(reading.scaling is None for reading in model.problem.readings)
+    sums = engine.map_reduce(sum_clusters, k, is_plain).arrays
     raw, weight = sums[:n_views], sums[n_views : 2 * n_views]  # v: (k, d_v) and (k,)
     with np.errstate(invalid="ignore", divide="ignore"):
         centers = [total / n[:, None] for total, n in zip(raw, weight, strict=True)]
@@ -42,11 +43,15 @@ def describe(engine: Engine, solution: Solution, n_views: int) -> Description:
     return Description(centers, shares @ of_view, by_cluster @ of_view)
 
 
-def sum_clusters(block: Block, kernels: Kernels, k: int) -> tuple[Block, Sums]:
-    """Σ_{i∈c} ω x of each view as given, and Σ ω over the rows that have it; then the readings."""
+def sum_clusters(block: Block, kernels: Kernels, k: int, is_plain: bool) -> tuple[Block, Sums]:
+    """Σ_{i∈c} ω x of each view as given, and Σ ω over the rows that have it; then the readings.
+
+    Plain readings are the views as given, in their order.
+    """
     rows = np.arange(len(block.labels))
     shares = sparse.csr_array((block.weights, (block.labels, rows)), shape=(k, len(rows)))
-    given, read = (share_out(views, shares, kernels) for views in (block.given, block.views))
+    given = share_out(block.given, shares, kernels)
+    read = given if is_plain else share_out(block.views, shares, kernels)
     return block, Sums((*given, *read))
 
 
