@@ -1,11 +1,17 @@
 """Cost of a fit, beside its bare matrix products and beside one k-means.
 
-For each data set, in one run: the time of an iteration as a ratio to the bare time of its two
-products (A = Σ X_v H_v and C_v = X_vᵀ Z, same sizes, same dtype, same threads), and the time of a
-whole fit (`n_init=1`, views as given) as a ratio to scikit-learn's `KMeans(n_init=1)` on the
-concatenation, which is made outside the clock. Compilation is outside all clocks.
+Iterations: seconds of one, views as given, as a ratio to the bare time of its two products
+(A = Σ X_v H_v and C_v = X_vᵀ Z of whole arrays, same sizes, same dtype, same threads; the best of
+three). Fits: one start, as a ratio to scikit-learn's `KMeans(n_init=1)` on the concatenation, which
+is made outside the clock; the share of the decrease in F that a fit reaches, of what one with
+`tol=0, max_iter=300` and the same seed reaches from the first iterate; and the peak of memory
+beside the views, in a process of its own, over the bytes of the views. Ratios are taken between
+neighbors in time. Compilation is outside all clocks.
 
-    python benchmarks/bench_fit.py [--quick] [--out benchmarks/results/bench_fit.csv]
+    python benchmarks/bench_fit.py [--quick] [--threads 1] [--repeats 3]
+        [--out benchmarks/results/bench_fit.csv]
+
+With one thread the clock counts the time of this process alone; else it is that of the wall.
 """
 
 from __future__ import annotations
@@ -13,129 +19,197 @@ from __future__ import annotations
 import argparse
 import platform
 import time
+import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, product
+from multiprocessing import get_context
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 from sklearn.cluster import KMeans
 
-from manyview import OMVCDR, MultiViewData, durable
+from manyview import OMVCDR, MultiViewData, memory
 from manyview.datasets import load_benchmark, make_multiview_blobs
 from manyview.datasets.benchmarks import benchmark_files
+from manyview.errors import ConvergenceWarning
+from manyview.threads import limit_threads
+from page import keep_rows
+
+N_ITER = 4  # of each timed run
+LONG = {"tol": 0, "max_iter": 300}
 
 
-def data_sets(*, quick: bool) -> Iterator[tuple[str, MultiViewData, int]]:
-    """Name, data and number of clusters of each set; real ones where their files are."""
-    names = ["hdigit"] if quick else ["hdigit", "mnist70k_4v"]
-    for name in names:
-        if name in benchmark_files():
-            yield name, load_benchmark(name, return_X_y=True)[0], 10
-        else:
-            print(f"{name}: no file; set MANYVIEW_DATA to the folder of the benchmark files")
-    for dtype in (np.float32, np.float64):
-        data, _ = make_multiview_blobs(
-            100_000,
-            (200, 300),
-            n_clusters=10,
-            dtype=dtype,
-            random_state=0,
-            return_X_y=True,
-        )
-        yield f"blobs 100000 × (200, 300) {np.dtype(dtype).name}", data, 10
+class Clock:
+    """Seconds of a call: of this process where it has one thread, else of the wall."""
+
+    def __init__(self, threads: int | None) -> None:
+        self.now = time.process_time if threads == 1 else time.perf_counter
+
+    def __call__(self, action: Callable[[], object]) -> float:
+        """Seconds of one call."""
+        start = self.now()
+        action()
+        return self.now() - start
 
 
-def timed(action: Callable[[], object]) -> float:
-    """Seconds of one call."""
-    start = time.perf_counter()
-    action()
-    return time.perf_counter() - start
+def load(name: str, dtype: str) -> MultiViewData:
+    """A set by its name, the views in one dtype."""
+    if name.startswith("blobs"):
+        n = int(name.split()[1])
+        return make_multiview_blobs(n, (300, 500), n_clusters=10, dtype=dtype, random_state=0).data
+    data = load_benchmark(name, return_X_y=True)[0]
+    return MultiViewData.of([np.ascontiguousarray(X, dtype=dtype) for X in data.views])
 
 
-def iteration_times(data: MultiViewData, k: int, n_iter: int) -> list[float]:
-    """Seconds of each iteration on all rows: both products and everything between."""
+def iteration_times(data: MultiViewData, k: int, clock: Clock) -> list[float]:
+    """Seconds of each iteration on the views themselves: both products and everything between."""
     marks: list[float] = []
 
     def mark(progress) -> None:
         if progress.step == "start":  # of a start on a sample, or then on all rows
             marks.clear()
         if progress.step == "weights":
-            marks.append(time.perf_counter())
+            marks.append(clock.now())
 
-    model = OMVCDR(k, scale=None, n_init=1, max_iter=n_iter, tol=0, random_state=0)
-    model.fit(data, callback=mark)
+    model = OMVCDR(k, scale=None, n_init=1, max_iter=N_ITER, tol=0, random_state=0)
+    with mock.patch("manyview.solver.fitting.find_directions", return_value=None):
+        model.fit(data, callback=mark)
     return [after - before for before, after in pairwise(marks)]
 
 
-def product_time(data: MultiViewData, n_columns: int) -> float:
+def product_time(data: MultiViewData, n_columns: int, clock: Clock) -> float:
     """Seconds of the two bare products of an iteration."""
     rng = np.random.default_rng(0)
     n = data.n_samples
     bases = [rng.standard_normal((d, n_columns)).astype(data.dtype) for d in data.n_features]
     Z = rng.standard_normal((n, n_columns)).astype(data.dtype)
-    forth = timed(lambda: [X @ H for X, H in zip(data.views, bases, strict=True)])
-    back = timed(lambda: [X.T @ Z for X in data.views])
+    forth = clock(lambda: [X @ H for X, H in zip(data.views, bases, strict=True)])
+    back = clock(lambda: [X.T @ Z for X in data.views])
     return forth + back
 
 
-def measure(name: str, data: MultiViewData, k: int, n_repeats: int) -> list[dict[str, object]]:
-    """Rows of one data set: repeats of both ratios, interleaved so that noise hits all alike."""
-    n_columns = sum(p * k for p in (1, 2, 3))
-    side_by_side = np.hstack(data.views)
-    OMVCDR(2, scale=None, n_init=1).fit(data[:100])  # compile
-    rows: list[dict[str, object]] = []
+def measure_iterations(
+    data: MultiViewData, k: int, n_repeats: int, clock: Clock
+) -> Iterator[dict[str, object]]:
+    """Iterations beside their bare products."""
     for repeat in range(n_repeats):
-        bare = min(product_time(data, n_columns) for _ in range(3))
-        iteration = float(np.median(iteration_times(data, k, 8)))
-        ours = OMVCDR(k, scale=None, n_init=1, random_state=repeat)
-        fit = timed(partial(ours.fit, data))
-        kmeans = KMeans(k, n_init=1, random_state=repeat)
-        other = timed(partial(kmeans.fit, side_by_side))
-        rows.append(
-            {
-                "data": name,
-                "repeat": repeat,
-                "bare_products_s": bare,
-                "iteration_s": iteration,
-                "iteration_ratio": iteration / bare,
-                "fit_s": fit,
-                "kmeans_s": other,
-                "fit_ratio": fit / other,
-                "n_iter": ours.n_iter_,
-                "kmeans_n_iter": kmeans.n_iter_,
-                "machine": platform.processor() or platform.machine(),
-                "numpy": np.__version__,
-            }
-        )
-    return rows
+        bare = min(product_time(data, 6 * k, clock) for _ in range(3))
+        iteration = float(np.median(iteration_times(data, k, clock)))
+        yield {
+            "k": k,
+            "repeat": repeat,
+            "bare_s": bare,
+            "iteration_s": iteration,
+            "iteration / bare": iteration / bare,
+        }
+
+
+def measure_fits(name: str, seeds: range, clock: Clock) -> Iterator[dict[str, object]]:
+    """Whole fits beside k-means."""
+    data = load(name, "float32")
+    joined = np.hstack(data.views)
+    for seed in seeds:
+        common = {"n_init": 1, "random_state": seed}
+        kmeans = clock(partial(KMeans(10, **common).fit, joined))
+        plain, default = OMVCDR(10, scale=None, **common), OMVCDR(10, **common)
+        fit, scaled = (clock(partial(model.fit, data)) for model in (plain, default))
+        again = clock(partial(KMeans(10, **common).fit, joined))
+        yield {
+            "k": 10,
+            "repeat": seed,
+            "kmeans_s": (kmeans + again) / 2,
+            "fit_s": fit,
+            "fit / KMeans": fit / kmeans,
+            "default fit / KMeans": scaled / again,
+            "share of decrease": decrease_share(plain, data),
+        }
+
+
+def decrease_share(model: OMVCDR, data: MultiViewData) -> float:
+    """Decrease in F from the first iterate of a fit, over that of one that goes on."""
+    firsts: list[float] = []  # F a sample
+
+    def note(progress) -> None:
+        if not firsts:
+            weight = progress.model.problem.weight
+            firsts.append(progress.objective / weight * data.n_samples)
+
+    long = OMVCDR(**{**model.get_params(), **LONG})
+    long.fit(data, callback=note)
+    return (firsts[0] - model.objective_) / (firsts[0] - long.objective_)
+
+
+def memory_ratio(name: str, scale: str | None) -> float:
+    """Peak of memory during a fit beside the views, over their bytes."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(_memory_ratio, name, scale).result()
+
+
+def _memory_ratio(name: str, scale: str | None) -> float:
+    views = list(load(name, "float32").views)
+    model = OMVCDR(10, scale=scale, n_init=1, random_state=0)
+    model.fit([X[:500] for X in views])  # compile
+    held = memory.start_peak()
+    model.fit(views)
+    return (memory.peak() - held) / sum(X.nbytes for X in views)
+
+
+def run(*, quick: bool, repeats: int, clock: Clock) -> Iterator[dict[str, object]]:
+    """Rows of all sets; real ones where their files are."""
+    real, n = ("hdigit", 20_000) if quick else ("mnist70k_4v", 200_000)
+    names = [real] if real in benchmark_files() else []
+    if not names:
+        print(f"{real}: no file; set MANYVIEW_DATA to the folder of the benchmark files")
+    dtypes = ["float32"] if quick else ["float32", "float64"]
+    for name, dtype in product([*names, f"blobs {n} × (300, 500)"], dtypes):
+        data = load(name, dtype)
+        OMVCDR(2, scale=None, n_init=1).fit(data[:100])  # compile
+        for k in [10] if quick else [10, 50]:
+            for row in measure_iterations(data, k, repeats, clock):
+                yield {"data": name, "dtype": dtype, **row}
+    for name in names:
+        OMVCDR(2, n_init=1).fit(load(name, "float32")[:100])  # compile
+        for row in measure_fits(name, range(1 if quick else 3), clock):
+            yield {"data": name, "dtype": "float32", **row}
+        yield {
+            "data": name,
+            "dtype": "float32",
+            "k": 10,
+            "memory / views": memory_ratio(name, scale=None),
+            "memory / views, default": memory_ratio(name, scale="auto"),
+        }
+
+
+def report(rows: pd.DataFrame) -> None:
+    """Print the median of each ratio, with its spread."""
+    ratios = [name for name in rows if " / " in name or name.startswith("share")]
+    for (name, dtype, k), group in rows.groupby(["data", "dtype", "k"], sort=False):
+        for ratio in ratios:
+            if (values := group[ratio].dropna()).size:
+                low, middle, high = values.quantile([0, 0.5, 1])
+                print(f"{name} {dtype} k={k}: {ratio} = {middle:.3f} ({low:.3f} to {high:.3f})")
 
 
 def main() -> None:
     """Run, print the medians with their spread, and keep the rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="end within two minutes")
+    parser.add_argument("--repeats", type=int, default=3, help="of the timings of iterations")
+    parser.add_argument("--threads", type=int, help="of BLAS and our own; all where not given")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/bench_fit.csv"))
     arguments = parser.parse_args()
+    warnings.simplefilter("ignore", ConvergenceWarning)  # few iterations on purpose
     rows: list[dict[str, object]] = []
-    for name, data, k in data_sets(quick=arguments.quick):
-        rows += measure(name, data, k, n_repeats=3 if arguments.quick else 7)
-        table = pd.DataFrame(rows).query("data == @name")
-        for ratio, what in (
-            ("iteration_ratio", "iteration / its two bare products"),
-            ("fit_ratio", "fit / KMeans(n_init=1)"),
-        ):
-            low, middle, high = table[ratio].quantile([0, 0.5, 1])
-            print(f"{name}: {what} = {middle:.2f} ({low:.2f} to {high:.2f})")
-        print(
-            f"{name}: {table.n_iter.median():.0f} iterations of ours, "
-            f"{table.kmeans_n_iter.median():.0f} of k-means",
-            flush=True,
-        )
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    durable.write_text(arguments.out, pd.DataFrame(rows).to_csv(index=False))
-    print(f"rows: {arguments.out}")
+    with limit_threads(arguments.threads):
+        clock = Clock(arguments.threads)
+        for row in run(quick=arguments.quick, repeats=arguments.repeats, clock=clock):
+            rows.append({**row, "threads": arguments.threads, "machine": platform.machine()})
+    report(pd.DataFrame(rows))
+    keep_rows(arguments.out, pd.DataFrame(rows))
 
 
 if __name__ == "__main__":

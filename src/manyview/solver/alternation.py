@@ -34,7 +34,7 @@ from manyview.threads import limit_blas
 __all__ = ["Schedule", "polish", "solve"]
 
 RESTING_SHARE = 1 / 200  # labels that move in an iteration at rest, as a share of the samples
-RESTING_FALL = 2e-4  # fall of F in an iteration at rest, as a share of F
+RESTING_FALL = 20  # fall of F in an iteration at rest, over `tol`
 WORTHWHILE = 5e-4  # how much lower F must be at the first bases for another brisk start to go on
 SAME = 1e-9
 
@@ -56,7 +56,10 @@ class Schedule:
 def solve(
     engine: Engine, problem: Problem, schedule: Schedule, rng: Generator, on_step: OnStep
 ) -> Solution:
-    """Alternate from `n_init` starts; return the solution of lowest F, its labels in the engine."""
+    """Alternate from `n_init` starts; return the solution of lowest F.
+
+    Its labels and projections are those in the engine.
+    """
     beginning = start.begin(engine, problem, rng)
     n_distinct = start.count_distinct(beginning, rng)
     if n_distinct < problem.n_clusters and not problem.readings[0].is_mixed:  # else said before
@@ -83,6 +86,8 @@ def solve(
     assert best is not None
     stability = _agreement(engine, best, schedule.n_init)
     engine.map_reduce(recall, best.start)
+    if best.start < schedule.n_init - 1:
+        engine.map_reduce(place, best.model)
     return replace(best, stability=stability)
 
 
@@ -168,7 +173,7 @@ class _Run:
             model = self._weigh(n_iter, moments, model, n_moved)  # eq. (α)
             fall = 1 - self._trace[-1] / self._trace[-2] if self._trace[-2] else 0.0
             n_resting = n_resting + 1 if n_moved <= RESTING_SHARE * engine.n_samples else 0
-            signs = (n_resting >= 2, fall <= RESTING_FALL)
+            signs = (n_resting >= 2, fall <= RESTING_FALL * schedule.tol)
             is_over = any(signs) if schedule.is_brisk else all(signs)
             converged = is_over or fall <= schedule.tol
             if converged:

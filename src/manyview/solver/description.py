@@ -10,7 +10,7 @@ from scipy import sparse
 from manyview.blocks import Block, ClusterMoments, FloatArray, Sums
 from manyview.engines import Engine
 from manyview.kernels import Kernels
-from manyview.solver.state import Model, Solution
+from manyview.solver.state import Model, Problem, Solution
 from manyview.solver.updates import share_out
 
 __all__ = ["Description", "describe", "describe_sums", "sum_clusters"]
@@ -29,7 +29,7 @@ class Description:
 
 def describe(engine: Engine, solution: Solution, n_views: int) -> Description:
     """Cluster means and view weights, by one pass over the rows."""
-    sums = engine.map_reduce(sum_clusters, solution.model.problem.n_clusters)
+    sums = engine.map_reduce(sum_clusters, solution.model.problem)
     return describe_sums(sums, solution.model, solution.moments, n_views)
 
 
@@ -47,11 +47,13 @@ def describe_sums(totals: Sums, model: Model, moments: ClusterMoments, n_views: 
     return Description(centers, shares @ of_view, by_cluster @ of_view)
 
 
-def sum_clusters(block: Block, kernels: Kernels, k: int) -> tuple[Block, Sums]:
+def sum_clusters(block: Block, kernels: Kernels, problem: Problem) -> tuple[Block, Sums]:
     """Σ_{i∈c} ω x of each view as given, and Σ ω over the rows that have it; then the readings."""
     rows = np.arange(len(block.labels))
-    shares = sparse.csr_array((block.weights, (block.labels, rows)), shape=(k, len(rows)))
-    given, read = (share_out(views, shares, kernels) for views in (block.given, block.views))
+    shape = (problem.n_clusters, len(rows))
+    shares = sparse.csr_array((block.weights, (block.labels, rows)), shape=shape)
+    given = share_out(block.given, shares, kernels)
+    read = given if problem.reads_as_given else share_out(block.views, shares, kernels)
     return block, Sums((*given, *read))
 
 

@@ -63,7 +63,10 @@ class Fitted:
         engine.map_reduce(embed, shrinkage(self.moments, self.model))
 
     def margins(self, engine: Engine) -> FloatArray:
-        """By which share the cluster of each label is cheapest, and the next cheapest: (n, 2)."""
+        """By which share the cluster of each label is cheapest, and the next cheapest: (n, 2).
+
+        The rows are projected and labelled; afterwards their projections are gone.
+        """
         engine.map_reduce(confide, self.model, self.moments)
         return np.asarray(engine.gather("projection"), dtype=np.float64)
 

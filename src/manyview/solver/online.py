@@ -42,7 +42,7 @@ def begin(engine: Engine, fitted: Fitted) -> Seen:
     """Look back on a first batch, whose rows the engine has, read as those of the fit."""
     engine.map_reduce(predict, fitted.model, fitted.moments)
     cross = engine.map_reduce(accumulate, shrinkage(fitted.moments, fitted.model))
-    totals = engine.map_reduce(sum_clusters, fitted.model.problem.n_clusters)
+    totals = engine.map_reduce(sum_clusters, fitted.model.problem)
     return Seen(cross, totals, engine.n_samples)
 
 
@@ -64,7 +64,7 @@ def learn(engine: Engine, fitted: Fitted, seen: Seen, rng: Generator) -> tuple[F
     moments, _ = engine.scan(update_Y, (moments.copy(), 0), seed, model)
     cross = seen.cross + engine.map_reduce(accumulate, shrinkage(moments, model))
     model = update_H(cross, model)
-    totals = seen.totals + engine.map_reduce(sum_clusters, problem.n_clusters)
+    totals = seen.totals + engine.map_reduce(sum_clusters, problem)
     moments = before + engine.map_reduce(project, model)
     model = update_alpha(moments, model)
     fitted = replace(fitted, model=model, moments=moments)

@@ -27,7 +27,7 @@ from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.solver.problem import set_row_factors
 from manyview.solver.state import Model
-from manyview.solver.updates import place, share_out
+from manyview.solver.updates import share_out
 from manyview.threads import limit_blas
 
 __all__ = [
@@ -74,7 +74,6 @@ def count_anchors(n_samples: int, n_clusters: int) -> int:
 
 def look_around(engine: Engine, model: Model, n_anchors: int, rng: Generator) -> Neighborhood:
     """Find the anchors in the projections of a fit; read the rows through them."""
-    engine.map_reduce(place, model)  # of the best start, not of the last
     anchors = _place_anchors(engine, n_anchors, rng)
     totals = engine.map_reduce(average, anchors).arrays
     n_readings = model.problem.n_readings

@@ -39,6 +39,11 @@ class Problem:
         return len(self.readings)
 
     @property
+    def reads_as_given(self) -> bool:
+        """Whether the readings are the user's views, in their order."""
+        return all(r.scaling is None and not r.is_mixed for r in self.readings)
+
+    @property
     def energy(self) -> float:
         """Σ ω ‖x‖² over all readings."""
         return float(self.energies.sum())

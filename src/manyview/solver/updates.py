@@ -111,9 +111,8 @@ def confide(
     block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
 ) -> tuple[Block, Sums]:
     """Replace b by the margin in F of each label, and by the next cluster: (rows, 2)."""
-    b = _project(block, kernels, model)
     state = (moments, model.problem.levels, model.pull)
-    margins = kernels.margins(b, block.labels, block.group, *state)
+    margins = kernels.margins(block.projection, block.labels, block.group, *state)
     return replace(block, projection=margins), Sums(())
 
 
@@ -123,7 +122,7 @@ def keep(block: Block, kernels: Kernels) -> tuple[Block, Sums]:
 
 
 def recall(block: Block, kernels: Kernels, n_start: int) -> tuple[Block, Sums]:
-    """Go back to the labels of a start; projections are stale until the next visit."""
+    """Go back to the labels of a start; projections are those of the last one."""
     return replace(block, labels=block.kept[n_start], kept=()), Sums(())
 
 
