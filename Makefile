@@ -44,7 +44,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable '.[files]'
 	touch $@
 
 $(VENV)/installed-dev: $(BIN)/python pyproject.toml
@@ -57,5 +57,5 @@ $(VENV)-omics/installed: pyproject.toml
 	touch $@
 
 $(VENV)/installed-docs: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --editable '.[docs,files]'
 	touch $@ $(VENV)/installed

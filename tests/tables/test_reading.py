@@ -92,13 +92,50 @@ def test_files_turned_alike_are_both_turned(tmp_path):
 
 
 def test_names_on_both_sides_mean_rows_and_a_note(tmp_path):
-    paths = write(tmp_path, one=RNA, two=RNA + 1)
+    unsaid = RNA.rename_axis("who")
+    paths = write(tmp_path, one=unsaid, two=unsaid + 1)
     intake = read_views(paths)
     assert list(intake.found["orientation"]) == ["rows", "rows"]
     assert "share names along both sides" in intake.notes[0]
+    assert ", ".join(SAMPLES[:3]) in intake.notes[0]
     turned = read_views(paths, samples="columns")
     assert list(turned.data.sample_names) == list(RNA.columns)
     np.testing.assert_array_equal(turned.data.views[0], RNA.to_numpy().T)
+
+
+GENES = ["TP53", "BRCA1", "EGFR", "MYC", "KRAS", "PTEN", "ATM"]
+
+
+@pytest.mark.parametrize("is_turned", [(False, False), (False, True), (True, False), (True, True)])
+def test_the_header_tells_samples_from_genes_that_the_tables_share_too(tmp_path, is_turned):
+    parts = [table(SAMPLES[:4], GENES), table(SAMPLES[1:], GENES)]
+    paths = []
+    for v, (part, turn) in enumerate(zip(parts, is_turned, strict=True)):
+        paths.append(tmp_path / f"{v}.csv")
+        (part.T if turn else part).to_csv(paths[-1], index_label="Gene" if turn else "patient")
+    intake = read_views(paths)
+    assert list(intake.found["orientation"]) == [
+        "columns" if turn else "rows" for turn in is_turned
+    ]
+    assert sorted(intake.data.sample_names) == SAMPLES
+    assert not any("both sides" in note for note in intake.notes)
+
+
+def test_genes_that_all_tables_share_do_not_outweigh_samples_that_some_lack(tmp_path):
+    one = table(SAMPLES, GENES).rename_axis(None)
+    intake = read_views(write(tmp_path, one=one, two=one.rename({SAMPLES[4]: "new"})))
+    assert list(intake.found["orientation"]) == ["rows", "rows"]
+    assert "share names along both sides" in intake.notes[0]
+
+
+def test_one_table_of_genes_is_turned(tmp_path):
+    path = tmp_path / "rna.csv"
+    table(SAMPLES, GENES).T.to_csv(path, index_label="gene_symbol")
+    intake = read_views(path)
+    assert list(intake.data.sample_names) == SAMPLES
+    assert intake.notes == (
+        f"{path}: the samples are in the columns, since the rows are named by gene_symbol.",
+    )
 
 
 def test_features_that_are_counted_do_not_outweigh_the_names_of_samples(tmp_path):
@@ -114,7 +151,7 @@ def test_samples_rows_leaves_files_as_they_are(tmp_path):
 
 
 def test_one_file_says_that_rows_were_taken(tmp_path):
-    intake = read_views(write(tmp_path, rna=RNA))
+    intake = read_views(write(tmp_path, rna=RNA.rename_axis("who")))
     assert "the rows were taken" in intake.notes[0]
 
 

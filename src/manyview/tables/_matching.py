@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -12,6 +13,10 @@ from manyview.tables._table import Table, are_row_numbers, is_numbering
 
 # Names that merely count (f0, f1, …) agree by accident: features often have such names.
 WEIGHT_OF_NUMBERING = 0.25
+NEARLY = 0.8  # of the most shared names; so much speaks for the rows, too
+# what a header calls the names below it
+OF_SAMPLES = re.compile("sample|patient|subject|donor|participant|individual|barcode|cell", re.I)
+OF_FEATURES = re.compile("gene(?!r)|probe|feature|protein|transcript|symbol|cpg|id_ref", re.I)
 
 
 @dataclass(frozen=True)
@@ -39,25 +44,62 @@ def _sides_by_names(tables: Sequence[Table]) -> tuple[tuple[bool, ...], list[str
     """The sides whose names the tables share; rows where names say nothing."""
     choices = [(False, True) if _may_turn(table) else (False,) for table in tables]
     plans = [_plan(tables, choices, seed, side) for seed, of in enumerate(choices) for side in of]
-    best = max(plans, key=lambda plan: (plan.shared, -sum(plan.sides)))
+    titled = [_side_by_title(table) for table in tables]
+    best = _best(plans, titled)
     if best.shared == 0:
-        if not any(map(_may_turn, tables)):
-            return best.sides, []
-        return tuple(False for _ in tables), [
-            "No names tell whether the samples are in rows or in columns: the rows were taken. "
-            "Say --samples columns if that is wrong."
-        ]
+        return _sides_by_titles(tables, titled)
     notes = [
         f"{table.file}: the samples are in the columns, whose names other views share."
         for table, side in zip(tables, best.sides, strict=True)
         if side
     ]
-    if any(plan.sides != best.sides and plan.shared >= best.shared / 2 for plan in plans):
+    is_told = any(side is not None for side in titled)
+    others = [plan for plan in plans if plan.sides != best.sides]
+    if not is_told and any(plan.shared >= best.shared / 2 for plan in others):
+        taken = _side(tables[0], best.sides[0])
+        examples = [] if taken is None else [str(name) for name in taken[:3]]
         notes.append(
-            "The views share names along both sides, so that either may hold the samples. If the "
-            "wrong one was taken, say --samples rows or columns, or name the column with --id."
+            "The views share names along both sides, so that either may hold the samples; those "
+            f"taken are {', '.join(examples)}. If they are features, say --samples rows or "
+            "columns, or name the column of sample names with --id."
         )
     return best.sides, notes
+
+
+def _best(plans: Sequence[Plan], titled: Sequence[bool | None]) -> Plan:
+    """The plan that shares the most names, of those that no header denies; if nearly so, rows."""
+    agreeing = [
+        plan
+        for plan in plans
+        if plan.shared > 0
+        and all(said in (None, side) for said, side in zip(titled, plan.sides, strict=True))
+    ]
+    most = max(plan.shared for plan in agreeing or plans)
+    near = [plan for plan in agreeing or plans if plan.shared >= NEARLY * most]
+    return max(near, key=lambda plan: (-sum(plan.sides), plan.shared))
+
+
+def _sides_by_titles(
+    tables: Sequence[Table], titled: Sequence[bool | None]
+) -> tuple[tuple[bool, ...], list[str]]:
+    """The sides where names are not shared: as headers say, else rows."""
+    notes = [
+        f"{table.file}: the samples are in the columns, since the rows are named by {table.title}."
+        for table, side in zip(tables, titled, strict=True)
+        if side
+    ]
+    if any(side is None and _may_turn(table) for table, side in zip(tables, titled, strict=True)):
+        notes.append(
+            "No names tell whether the samples are in rows or in columns: the rows were taken. "
+            "Say --samples columns if that is wrong."
+        )
+    return tuple(bool(side) for side in titled), notes
+
+
+def _side_by_title(table: Table) -> bool | None:
+    """Whether a table is to be turned, by what its header calls the row names; None: unsaid."""
+    is_sample, is_feature = (bool(word.search(table.title)) for word in (OF_SAMPLES, OF_FEATURES))
+    return is_feature if _may_turn(table) and is_sample != is_feature else None
 
 
 def _may_turn(table: Table) -> bool:

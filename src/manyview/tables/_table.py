@@ -23,7 +23,7 @@ class Table:
     """Numbers of one view, with names along the sides that have some.
 
     `is_turnable` is False where the format says which side the samples are on; `has_id` is True
-    where the user named the column of sample names.
+    where the user named the column of sample names. `title` is the header of the row names.
     """
 
     view: str
@@ -32,6 +32,7 @@ class Table:
     values: View
     rows: pd.Index | None = None
     columns: pd.Index | None = None
+    title: str = ""
     is_turnable: bool = True
     has_id: bool = False
     is_turned: bool = False
@@ -100,6 +101,7 @@ def from_frame(frame: pd.DataFrame, view: str, file: str, format: str, id: str |
         _checked(_matrix(frame.iloc[:, numbers]), view, file),
         rows,
         pd.Index([header[j] for j in numbers], dtype=object),
+        title=_in_one_line(frame.index.name or "") if chosen is None else header[chosen],
         has_id=has_id,
         set_aside=(*(header[j] for j in others), *(f"{name} (empty)" for name in empty)),
         notes=tuple(_nearly_numbers(frame.iloc[:, others], file)),
