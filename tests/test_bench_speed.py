@@ -42,6 +42,15 @@ def test_each_iteration_on_all_rows_has_a_time():
     assert times == [1] * model.n_iter_
 
 
+def test_a_fit_may_end_before_its_labels_rest():
+    data = make_multiview_blobs(200, (8, 9), n_clusters=4, separation=1, random_state=0).data
+    model = OMVCDR(4, scale=None, n_init=1, max_iter=2, tol=0, random_state=0)
+    assert len(iteration_times(model, data, n_samples=200)) == 2
+    assert not hasattr(model, "labels_")
+    assert len(iteration_times(model, data, n_samples=100)) == 2  # the wrong number: to the end
+    assert hasattr(model, "labels_")
+
+
 def test_the_peak_holds_what_was_freed_again():
     result, cost = peak_of(lambda: np.ones(10**7).sum())
     assert result == 10**7
