@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from manyview import OMVCDR, memory
+from manyview import OMVCDR, __version__, memory
 from manyview.errors import ConvergenceWarning
 
 PACKAGES = ("manyview", "numpy", "scipy", "scikit-learn", "numba")
@@ -41,7 +41,9 @@ def machine() -> dict[str, object]:
 
 
 def version_of(package: str) -> str:
-    """Version of an installed package."""
+    """Version of an installed package; ours may be a source tree."""
+    if package == "manyview":
+        return __version__
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
