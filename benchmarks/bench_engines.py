@@ -242,32 +242,38 @@ def kill_and_resume(job: Job, n_passes: int, files: dict[str, Path]) -> dict[str
 
 
 def findings(rows: pd.DataFrame) -> list[str]:
-    """What the rows say."""
+    """A line a measurement, and what follows."""
     lines = []
     for row in rows.to_dict("records"):
         name = f"{row['what']}, {row['rows']} rows"
-        if row["status"] != "done":
-            lines.append(f"{name}, {row['engine']}: {row['status']}: {row['reason']}")
-            continue
         if row["what"] == "raw reading":
             lines.append(f"{name}: {row['bytes_per_s'] / 1e9:.2f} GB/s")
-            continue
-        if row["what"] == "killed and resumed":
+        elif row["status"] == "done" and np.isfinite(row["iteration_s"]):
+            took = f"{row['iteration_s']:.3g} s an iteration"
+            anon = f"{row['peak_anon'] / 1e9:.2f} GB of anonymous memory"
+            lines.append(f"{name}, {row['engine']}: {took}, {anon}, F = {row['objective']:.8g}")
+    return lines + verdicts(rows)
+
+
+def verdicts(rows: pd.DataFrame) -> list[str]:
+    """Share of the possible rate, memory, whether a killed fit resumed, and what failed."""
+    lines = []
+    for row in rows.to_dict("records"):
+        name = f"{row['engine']}, {row['rows']} rows"
+        if row["status"] != "done":
+            lines.append(f"{name}: {row['status']}: {row['reason']}")
+        elif row["what"] == "whole":
             lines.append(
-                f"{name}, {row['engine']}: killed after {row['killed_after']:.0f} passes: "
-                f"{row['was_killed']}; labels identical: {row['labels_are_identical']}"
+                f"{name}: {row['share_of_possible']:.2f} of the possible rate (asked for: at least "
+                f"{RATE_LIMIT:g}); {row['peak_anon'] / 1e9:.2f} GB of anonymous memory at most "
+                f"(allowed: {ANON_LIMIT / 1e9:g}); the file came from the disk {row['reads']:.1f} "
+                "times"
             )
-            continue
-        speed = row["rows"] / row["iteration_s"] / 1e6
-        took = f"{row['iteration_s']:.3g} s an iteration ({speed:.3f} million rows/s)"
-        anon = f"{row['peak_anon'] / 1e9:.2f} GB of anonymous memory"
-        lines.append(f"{name}, {row['engine']}: {took}, {anon}, F = {row['objective']:.8g}")
-        if row["what"] == "whole":
-            lines.append(
-                f"{name}: {row['share_of_possible']:.2f} of the possible rate (asked for: "
-                f"{RATE_LIMIT:g}); {ANON_LIMIT / 1e9:g} GB of anonymous memory are allowed; the "
-                f"file came from the disk {row['reads']:.1f} times"
-            )
+        elif row["what"] == "killed and resumed":
+            killed = "killed" if row["was_killed"] else "not killed"
+            same = "identical" if row["labels_are_identical"] else "different"
+            passes = f"after {row['killed_after']:.0f} passes and resumed"
+            lines.append(f"{name}, {killed} {passes}: the labels are {same}")
     return lines
 
 

@@ -110,6 +110,8 @@ def run(
             used = 0.0
             for seed in range(n_seeds):
                 row = apart(fit_once, peer, path, seed, seconds, n_bytes)
+                if row["status"] == "stopped":
+                    row["reason"] = f"not finished within {seconds:g} s"
                 yield {**known, "seed": seed, "limit_s": seconds, **row, **machine()}
                 if row["status"] in LIMITED:
                     too_large[peer.name] = f"{row['status']} on {path.stem}"

@@ -79,7 +79,8 @@ def measure(size: Size, n_iter: int, n_repeats: int) -> float:
             random_state=0,
             n_jobs=1,
         )
-        seconds.append(float(np.median(iteration_times(model, data, time.process_time))))
+        times = iteration_times(model, data, time.process_time, n_samples=size.n)
+        seconds.append(float(np.median(times)))
     return min(seconds)
 
 

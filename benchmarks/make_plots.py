@@ -22,6 +22,7 @@ import bench_peers
 import bench_scaling
 from manyview.durable import atomic_path
 from manyview.plots import COLORS
+from measuring import exponent
 from page import markdown, write_section
 
 DPI = 100
@@ -177,7 +178,7 @@ def tell_kernels(rows: pd.DataFrame) -> str:
     """The rates of the machine, and the ratios."""
     rates = rows.drop_duplicates("dtype").itertuples()
     sentences = [
-        f"{row.dtype}: a product runs at {row.product_gflops:.0f} · 10⁹ operations a second, a "
+        f"* {row.dtype}: a product runs at {row.product_gflops:.0f} · 10⁹ operations a second, a "
         f"copy at {row.copy_gb_s:.0f} GB/s, a triad at {row.triad_gb_s:.0f} GB/s."
         for row in rates
     ]
@@ -204,8 +205,24 @@ def tell_scaling(rows: pd.DataFrame) -> str:
 
 
 def tell_memory(rows: pd.DataFrame) -> str:
-    """What the program finds."""
-    return "\n".join(f"* {line}." for line in bench_memory.findings(rows))
+    """Exponents, and the peaks at the largest sizes."""
+    done = rows[rows["status"] == "done"]
+    header, columns = ["method"], []
+    for axis, group in done.groupby("axis", sort=False):
+        by_method = group.groupby("method", sort=False)
+        last = by_method.last()
+        sizes = "{:.0f} MB ({:.2f} × the views)".format
+        peaks = [sizes(row.peak_bytes / 1e6, row.ratio) for row in last.itertuples()]
+        if axis in AXES:
+            slopes = [exponent(part[axis], part["peak_bytes"]) for _, part in by_method]
+            header += [f"exponent in {axis}", f"peak at {group[axis].max()} {AXES[axis]}"]
+            columns += [[f"{slope:.2f}" for slope in slopes], peaks]
+        else:
+            header.append(f"peak on `{axis}`")
+            columns.append(peaks)
+    methods = list(done["method"].unique())
+    asked = f"Asked for on `{bench_memory.REAL}`, `scale=None`: at most {bench_memory.LIMIT:g}."
+    return markdown(header, list(zip(methods, *columns, strict=True))) + "\n\n" + asked
 
 
 def tell_peers(rows: pd.DataFrame) -> str:
@@ -236,8 +253,21 @@ def tell_peers(rows: pd.DataFrame) -> str:
 
 
 def tell_engines(rows: pd.DataFrame) -> str:
-    """What the program finds."""
-    return "\n".join(f"* {line}." for line in bench_engines.findings(rows))
+    """What was measured, and what follows."""
+    lines = []
+    for row in rows[rows["status"] == "done"].to_dict("records"):
+        size = f"{row['rows']:,}".replace(",", " ")
+        if row["what"] == "raw reading":
+            rate = f"{row['bytes_per_s'] / 1e9:.2f} GB/s"
+            lines.append(["raw reading", size, "", rate, ""])
+        elif np.isfinite(row["iteration_s"]):
+            rate = f"{row['rows'] / row['iteration_s'] / 1e6:.3f} million rows/s"
+            anon = f"{row['peak_anon'] / 1e9:.2f} GB"
+            name = f"engine: {row['engine']}"
+            lines.append([name, size, f"{row['iteration_s']:.2f}", rate, anon])
+    header = ["what", "rows", "seconds an iteration", "rate", "anonymous memory"]
+    verdicts = [f"* {line}." for line in bench_engines.verdicts(rows)]
+    return markdown(header, lines) + "\n\n" + "\n".join(verdicts)
 
 
 Draw = Callable[[pd.DataFrame], Figure]

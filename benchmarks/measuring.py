@@ -10,6 +10,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from itertools import pairwise
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from manyview import OMVCDR, memory
+from manyview import OMVCDR, __version__, memory
 from manyview.errors import ConvergenceWarning
 
 PACKAGES = ("manyview", "numpy", "scipy", "scikit-learn", "numba")
@@ -40,7 +41,9 @@ def machine() -> dict[str, object]:
 
 
 def version_of(package: str) -> str:
-    """Version of an installed package."""
+    """Version of an installed package; ours may be a source tree."""
+    if package == "manyview":
+        return __version__
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -74,19 +77,37 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
     return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
 
 
+class _EnoughError(Exception):
+    """Ends a fit whose result nobody wants."""
+
+
 def iteration_times(
-    model: OMVCDR, data: Any, clock: Callable[[], float] = time.perf_counter, **options: Any
+    model: OMVCDR,
+    data: Any,
+    clock: Callable[[], float] = time.perf_counter,
+    *,
+    n_samples: int | None = None,
+    **options: Any,
 ) -> list[float]:
-    """Seconds of each iteration on all rows: both products and everything between."""
+    """Seconds of each iteration on all rows: both products and everything between.
+
+    Where the number of samples is given, the fit ends after the last iteration on so many, before
+    its labels come to rest, and the model is not fitted.
+    """
     marks: list[float] = []
+    is_last_part = False
 
     def mark(progress: Any) -> None:
+        nonlocal is_last_part
         if progress.step == "start":  # of a start on a sample, or then on all rows
             marks.clear()
+            is_last_part = n_samples is not None and len(progress.labels()) == n_samples
         if progress.step == "weights":
             marks.append(clock())
+            if is_last_part and progress.n_iter == model.max_iter:
+                raise _EnoughError
 
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), suppress(_EnoughError):
         warnings.simplefilter("ignore", ConvergenceWarning)  # the iterations are few on purpose
         model.fit(data, callback=mark, **options)
     return [after - before for before, after in pairwise(marks)]

@@ -42,6 +42,15 @@ def test_each_iteration_on_all_rows_has_a_time():
     assert times == [1] * model.n_iter_
 
 
+def test_a_fit_may_end_before_its_labels_rest():
+    data = make_multiview_blobs(200, (8, 9), n_clusters=4, separation=1, random_state=0).data
+    model = OMVCDR(4, scale=None, n_init=1, max_iter=2, tol=0, random_state=0)
+    assert len(iteration_times(model, data, n_samples=200)) == 2
+    assert not hasattr(model, "labels_")
+    assert len(iteration_times(model, data, n_samples=100)) == 2  # the wrong number: to the end
+    assert hasattr(model, "labels_")
+
+
 def test_the_peak_holds_what_was_freed_again():
     result, cost = peak_of(lambda: np.ones(10**7).sum())
     assert result == 10**7
@@ -286,9 +295,10 @@ def engine_rows():
 def test_engines_are_told_beside_what_is_possible(engine_rows):
     text = "\n".join(bench_engines.findings(engine_rows))
     assert "raw reading, 1000 rows: 0.00 GB/s" in text
-    assert "whole, 1000 rows: 0.80 of the possible rate (asked for: 0.7)" in text
-    assert "killed after 7 passes: True; labels identical: True" in text
-    assert "part, 100 rows, none: failed: gone" in text
+    assert "part, 100 rows, memory: 0.1 s an iteration, 0.20 GB of anonymous memory" in text
+    assert "stream, 1000 rows: 0.80 of the possible rate (asked for: at least 0.7)" in text
+    assert "killed after 7 passes and resumed: the labels are identical" in text
+    assert "none, 100 rows: failed: gone" in text
 
 
 @pytest.fixture
@@ -323,6 +333,8 @@ def test_every_part_of_the_page_has_a_plot_and_a_text(all_rows, tmp_path):
     assert text.count("Measured on") == len(all_rows)
     assert "| samples | 1 to 4 | 1.00 | at most 1.05 |" in text
     assert "* imml NEMO: stopped: too slow" in text
+    assert "| KMeans(n_init=1) | 1.00 | 4 MB (0.50 × the views) | 1.00 | 8 MB" in text
+    assert "| engine: stream | 1 000 | 2.50 | 0.000 million rows/s | 0.20 GB |" in text
     assert all(len(picture) < 100_000 for picture in pictures)
 
 
