@@ -5,14 +5,12 @@ rows and at the same λ (72 in the paper's units).
 """
 
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from manyview import OMVCDR, MultiViewData
 from manyview.baselines import PublishedOMVCDR
-from manyview.blocks import Sums
 from manyview.datasets import load_benchmark
 from manyview.engines import choose_engine
 from manyview.metrics import clustering_accuracy
@@ -36,20 +34,13 @@ def load(name, data_home):
     return MultiViewData.of([X.astype(np.float64) for X in data.views]), target
 
 
-def take_labels(block, kernels, labels, position):
-    """Visit that lays a label vector over the rows; `position` counts them."""
-    start = position[0]
-    position[0] += len(block.labels)
-    return replace(block, labels=labels[start : position[0]].astype(np.int32)), Sums(())
-
-
 def judged(data, k, lam, labels, n_steps=30):
     """F of labels at bases and weights that are optimized for them."""
-    engine = choose_engine("auto", "auto")
+    engine = choose_engine("memory", "auto", data)
     engine.load(data, None)
     problem = pose(engine, Settings(k, lam, 3, None, None, 2.0), data.view_names)
     model = begin(engine, problem, np.random.default_rng(0)).model
-    engine.map_reduce(take_labels, labels, [0])
+    engine.put_labels(labels.astype(np.int32))
     moments = engine.map_reduce(project, model)
     for _ in range(n_steps):
         model = update_alpha(moments, model)

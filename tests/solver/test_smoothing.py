@@ -74,7 +74,7 @@ def test_F_on_mixed_rows_is_that_of_the_definition_and_never_rises(missing):
 
     model = OMVCDR(3, n_init=2, random_state=0).fit(data, callback=record)
     fitted = model._fitted
-    engine = choose_engine("memory", "cpu")
+    engine = choose_engine("memory", "cpu", data)
     fitted.first.label(engine, data)
     B = mixes(engine.gather("projection"), fitted.neighborhood.anchors, N_NEAREST)
     views, present = materialize(data, fitted.first.model.problem.readings)
