@@ -199,9 +199,9 @@ def rows_of_a_block(dtype: str) -> int:
 
 def main() -> None:
     """Run, print the ratios, and keep the rows."""
-    parser = parser_for(__doc__, "smaller blocks, fewer repeats")
+    parser = parser_for(__doc__, "small blocks, fewer repeats")
     arguments = parser.parse_args()
-    n_repeats = 3 if arguments.quick else 30
+    n_repeats = 10 if arguments.quick else 30
     tables = []
     for dtype in DTYPES:
         n_values = LARGE // 16 if arguments.quick else LARGE

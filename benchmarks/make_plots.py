@@ -49,7 +49,8 @@ def short(number: float) -> str:
     """A number in few characters: 316k."""
     for unit, letter in ((1e6, "M"), (1e3, "k")):
         if number >= unit:
-            return f"{number / unit:.3g}{letter}"
+            share = number / unit
+            return f"{share:.0f}{letter}" if share >= 10 else f"{share:.2g}{letter}"
     return f"{number:.3g}"
 
 
@@ -182,6 +183,9 @@ def tell_kernels(rows: pd.DataFrame) -> str:
         f"copy at {row.copy_gb_s:.0f} GB/s, a triad at {row.triad_gb_s:.0f} GB/s."
         for row in rates
     ]
+    sizes = rows.drop_duplicates(["dtype", "rows"]).itertuples()
+    blocks = ", ".join(f"{row.rows} rows in {row.dtype}" for row in sizes)
+    sentences.append(f"* A block: {blocks}.")
     header = ["kernel", "bound"]
     cases = list(rows.groupby(["dtype", "k"], sort=False))
     header += [f"{dtype}, k = {k}" for (dtype, k), _ in cases]

@@ -339,5 +339,5 @@ def test_every_part_of_the_page_has_a_plot_and_a_text(all_rows, tmp_path):
 
 
 def test_numbers_on_axes_are_short():
-    shown = [make_plots.short(number) for number in (0.0237, 8, 31_623, 1e6)]
-    assert shown == ["0.0237", "8", "31.6k", "1M"]
+    shown = [make_plots.short(number) for number in (0.0237, 8, 2048, 31_623, 1e6)]
+    assert shown == ["0.0237", "8", "2k", "32k", "1M"]
