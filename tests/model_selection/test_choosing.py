@@ -8,7 +8,7 @@ from sklearn.metrics import pairwise_distances
 from manyview import MultiViewData
 from manyview.datasets import make_multiview_blobs
 from manyview.errors import NotEnoughSamplesError
-from manyview.model_selection import choose
+from manyview.model_selection import choose, choosing
 from manyview.model_selection.choice import decide
 from manyview.model_selection.graph import decompose, join_neighbors, modularity
 from manyview.model_selection.sample import draw_sample, locate
@@ -112,6 +112,17 @@ def test_coordinates_keep_the_distances_of_the_readings(offset):
     np.testing.assert_allclose(pairwise_distances(place.points), expected, atol=1e-6)
 
 
+def test_blobs_are_cut_into_every_small_number_and_others_lie_between(monkeypatch):
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(400, 15)) * np.r_[8, 4, np.ones(13)] for _ in range(2)]
+    quick = choose(views, tune=False, random_state=0).table["one_blob"]
+    monkeypatch.setattr(choosing, "FEW", 40)
+    full = choose(views, tune=False, random_state=0).table["one_blob"]
+    np.testing.assert_allclose(quick[:9], full[:9])  # 2 to 10 clusters
+    assert not np.allclose(quick, full)
+    assert np.abs(quick - full).max() < 0.02
+
+
 def test_samples_with_all_views_come_first():
     data = make_multiview_blobs(600, n_clusters=6, missing_rate=0.3, random_state=0).data
     drawn = draw_sample(data, 2000, np.random.default_rng(0))
@@ -136,11 +147,12 @@ def test_the_same_seed_gives_the_same_table_and_threads_do_not_matter():
 def test_rows_from_before_are_not_computed_again():
     data = make_multiview_blobs(200, n_clusters=3, random_state=0).data
     told = []
-    whole = choose(data, range(2, 7), random_state=0)
+    whole = choose(data, range(2, 7), tune=False, random_state=0)
     rows = whole.table.drop(columns="score").to_dict("records")
     again = choose(
         data,
         range(2, 7),
+        tune=False,
         random_state=0,
         rows=rows[:3],
         on_progress=lambda *step: told.append(step),

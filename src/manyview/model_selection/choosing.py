@@ -37,7 +37,8 @@ __all__ = ["choose"]
 
 SAMPLE_ROWS = 2000
 N_BLOBS = 2
-N_LEVELS = 12  # numbers of clusters that blobs are cut into; between them the modularity is smooth
+FEW = 10  # clusters: blobs are cut into every number up to it (long ones differ from 3 to 4),
+N_LEVELS = 6  # and into so many beyond, between which the modularity is smooth
 
 
 def choose(
@@ -212,7 +213,9 @@ def _gather(
         delayed(_Cut.of)(cloud, candidates[-1] + 1, int(seed))
         for cloud, seed in zip(clouds, seeds, strict=True)
     )
-    levels = np.unique(np.geomspace(candidates[0], candidates[-1], N_LEVELS).round())
+    least, most = candidates[0], candidates[-1]
+    beyond = np.geomspace(FEW, max(FEW, most), N_LEVELS).round()
+    levels = np.unique(np.clip(np.r_[least : FEW + 1, beyond], least, most))
     one_blob = [[cut.quality(int(k)) for k in levels] for cut in others[:N_BLOBS]]
     return _Evidence(
         place.points,

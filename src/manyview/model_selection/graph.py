@@ -72,11 +72,10 @@ def decompose(graph: sparse.csr_array, n_vectors: int, rng: np.random.Generator)
     if n_vectors > n // 3:
         values, vectors = np.linalg.eigh(walk.toarray())
     else:
-        v0 = rng.random(n, dtype=np.float32) + np.float32(0.5)
-        single = walk.astype(np.float32)  # in two thirds of the time, and far within the precision
-        values, vectors = eigsh(single, n_vectors, which="LA", v0=v0, tol=PRECISION)
+        # float32 would take two thirds of the time, but cuts some continua as if they had clusters
+        values, vectors = eigsh(walk, n_vectors, which="LA", v0=rng.random(n) + 0.5, tol=PRECISION)
     order = np.argsort(-values)[:n_vectors]
-    return Spectrum(values[order].astype(np.float64), vectors[:, order].astype(np.float64))
+    return Spectrum(values[order], vectors[:, order])
 
 
 def modularity(graph: sparse.csr_array, labels: IntArray, n_clusters: int) -> float:
