@@ -69,7 +69,9 @@ def as_view(view: Any, name: str) -> View:
         raise ViewError(msg)
     dtype = _float_dtype(view, name)
     if sparse.issparse(view):
-        matrix: sparse.csr_array[Any] = sparse.csr_array(cast("Any", view)).astype(dtype)
+        matrix: sparse.csr_array[Any] = sparse.csr_array(cast("Any", view)).astype(
+            dtype, copy=False
+        )
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()
