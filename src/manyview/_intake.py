@@ -73,7 +73,9 @@ def as_view(view: Any, name: str) -> View:
     _check_shape(view.shape, name)
     dtype = _float_dtype(view, name)
     if sparse.issparse(view):
-        matrix: sparse.csr_array[Any] = sparse.csr_array(cast("Any", view)).astype(dtype)
+        matrix: sparse.csr_array[Any] = sparse.csr_array(cast("Any", view)).astype(
+            dtype, copy=False
+        )
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()

@@ -49,6 +49,7 @@ class ViewRows:
     absent: IntArray | None = None  # rows that hold no values
     baseline: FloatArray | None = None  # (d_v,): taken off each x' before it is multiplied
     table: FloatArray | None = None  # (columns of values, d_v)
+    gram: FloatArray | None = None  # of the rows of the table: once for all blocks
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from manyview.engines.streaming import Streaming
 from manyview.errors import CheckpointError
 from manyview.kernels import choose_kernels
 from manyview.solver import fitting
-from manyview.solver.compression import Compression
 from manyview.solver.updates import keep
 
 N = 4 * CHUNK_ROWS + 77
@@ -173,7 +172,6 @@ PROGRAM = """
 import sys, time
 from manyview import OMVCDR
 from manyview.solver import fitting
-from manyview.solver.compression import Compression
 fitting.SAMPLE_ROWS = 1000
 model = OMVCDR(5, scale=None, n_init=1, tol=0, max_iter=60, engine="stream", random_state=0)
 model.fit(sys.argv[1:3], checkpoint=sys.argv[3], callback=lambda progress: time.sleep(0.2))
@@ -233,36 +231,3 @@ def test_a_seed_that_was_drawn_is_drawn_again(arrays, tmp_path):
         with pytest.raises(KeyboardInterrupt):
             OMVCDR(5, random_state=None).fit(arrays, checkpoint=folder, callback=stop)
     assert seen[0] == seen[1]
-
-
-@pytest.mark.usefixtures("few_rows")
-def test_wide_views_are_compressed_alike_and_resumed(tmp_path, monkeypatch):
-    data = make_multiview_blobs(N, (150, 90), n_clusters=3, cluster_std=6.0, random_state=0).data
-    for v, X in enumerate(data.views):
-        np.save(tmp_path / f"{v}.npy", X)
-    paths = [tmp_path / "0.npy", tmp_path / "1.npy"]
-    compressed = []
-    apply = Compression.apply
-    monkeypatch.setattr(
-        Compression, "apply", lambda *given: compressed.append(given) or apply(*given)
-    )
-    settings = {"scale": None, "n_init": 1, "random_state": 0}
-    here = OMVCDR(3, engine="memory", **settings).fit(data)
-    assert compressed
-    there = OMVCDR(3, engine="stream", **settings).fit(paths)
-    np.testing.assert_array_equal(there.labels_, here.labels_)
-    write, folder = Checkpoint.write, tmp_path / "passes"
-
-    def write_or_stop(self, number, *rest):
-        if number in (5, 9, 13) and not (folder / f"stopped-{number}").exists():
-            (folder / f"stopped-{number}").touch()
-            raise KeyboardInterrupt
-        write(self, number, *rest)
-
-    monkeypatch.setattr(Checkpoint, "write", write_or_stop)
-    for _ in range(3):
-        with pytest.raises(KeyboardInterrupt):
-            OMVCDR(3, engine="stream", **settings).fit(paths, checkpoint=folder)
-    resumed = OMVCDR(3, engine="stream", **settings).fit(paths, checkpoint=folder)
-    np.testing.assert_array_equal(resumed.labels_, there.labels_)
-    assert resumed.objective_ == there.objective_

@@ -50,7 +50,8 @@ def test_anchors_at_one_place_share_alike():
 def test_products_with_a_table_equal_those_with_the_rows(rng, dtype):
     shares = sparse.random_array((30, 12), density=0.3, rng=rng, format="csr")
     table, factor = rng.standard_normal((12, 7)), rng.random(30)
-    view = ViewRows(sparse.csr_array(shares, dtype=dtype), table=table, factor=factor)
+    shares_of = sparse.csr_array(shares, dtype=dtype)
+    view = ViewRows(shares_of, table=table, factor=factor, gram=table @ table.T)
     X = factor[:, None] * (shares @ table)
     H, Z = rng.standard_normal((7, 4)), rng.standard_normal((30, 4))
     tolerance = {"atol": 1e-12 if dtype == np.float64 else 1e-4}

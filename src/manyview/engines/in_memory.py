@@ -10,19 +10,20 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from manyview.blocks import CHUNK_ROWS, Block, FloatArray, ViewRows
 from manyview.kernels import Kernels
 from manyview.readings import Reading
 from manyview.threads import n_threads, side_by_side
-from manyview.views import MultiViewData
+from manyview.views import MultiViewData, View
 
 __all__ = ["InMemory"]
 
 T = TypeVar("T")
 
 FIELDS = ("views", "group", "labels", "projection", "kept")
-BLOCK_BYTES = 1 << 24  # enough rows for BLAS to run at speed, few enough for small temporaries
+BLOCK_BYTES = 1 << 25  # enough rows for BLAS to run at speed, few enough for small temporaries
 
 
 class InMemory:
@@ -158,13 +159,24 @@ class InMemory:
 
 def _view_rows(data: MultiViewData, reading: Reading, rows: slice) -> ViewRows:
     """Rows of one reading; what a sample lacks gets the factor zero."""
-    values = data.arrays[reading.view][rows]
+    values = _slice_rows(data.arrays[reading.view], rows)
     factor = absent = None
     if data.present is not None and not data.present[rows, reading.view].all():
         present = data.present[rows, reading.view]
         factor = present.astype(np.float64)
         absent = np.flatnonzero(~present)
     return ViewRows(values, reading.takes_root, reading.scale, reading.offset, factor, absent)
+
+
+def _slice_rows(view: View, rows: slice) -> View:
+    """Some rows, nothing copied: scipy copies what it slices, and indices of 64 bits."""
+    if not isinstance(view, sparse.csr_array):
+        return view[rows]
+    ends = view.indptr[rows.start : rows.stop + 1]
+    stored = slice(ends[0], ends[-1])
+    part = sparse.csr_array((rows.stop - rows.start, view.shape[1]), dtype=view.dtype)
+    part.data, part.indices, part.indptr = view.data[stored], view.indices[stored], ends - ends[0]
+    return part
 
 
 def _slice(block: Block, rows: slice) -> Block:

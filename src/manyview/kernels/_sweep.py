@@ -309,14 +309,14 @@ def cheapest(s, costs, bounds, b, i, u, own, best):
 def nearest(s, costs, bounds, b, group, labels):
     """Cluster of least add for a sample of weight one, statistics frozen."""
     for i in range(len(b)):
-        labels[i], _ = cheapest(s, costs, bounds, b, i, group[i], -1, np.inf)
+        labels[i], _ = cheapest(s, costs, bounds, b, i, group[i], np.int64(-1), np.inf)
 
 
 @compiled
 def margins(s, costs, bounds, b, labels, group, out):
     """1 − add(own) / least add of another cluster, and which that is; 1 and own without one."""
     for i in range(len(b)):
-        u, own = group[i], labels[i]
+        u, own = group[i], np.int64(labels[i])
         add = added(s, costs, b, i, u, own, np.inf)
         out[i, 1], other = cheapest(s, costs, bounds, b, i, u, own, np.inf)
         out[i, 0] = max(1.0 - add / other, 0.0) if other > 0.0 else 0.0

@@ -71,9 +71,8 @@ def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
 def row_squares(view: ViewRows) -> FloatArray:
     """‖map(x) ∘ scale − offset‖² of each row."""
     X = _mapped(view)
-    if view.table is not None:
-        gram = view.table @ view.table.T  # (m, m)
-        return np.asarray(compiled_rows.mixed_squares(X.indptr, X.indices, X.data, gram))
+    if view.gram is not None:
+        return np.asarray(compiled_rows.mixed_squares(X.indptr, X.indices, X.data, view.gram))
     d = X.shape[1]
     scale = np.ones(d) if view.scale is None else view.scale
     offset = np.zeros(d) if view.offset is None else view.offset

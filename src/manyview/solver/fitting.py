@@ -10,7 +10,6 @@ from numpy.random import Generator
 
 from manyview.engines import Engine
 from manyview.solver.alternation import Schedule, polish, solve
-from manyview.solver.compression import find_directions
 from manyview.solver.inference import Fitted
 from manyview.solver.problem import Settings, find_readings, pose, read_and_state, restate, state
 from manyview.solver.smoothing import N_NEAREST, count_anchors, look_around
@@ -23,8 +22,6 @@ FIRST_ITERATIONS = 3  # neighbors hardly change later
 FIRST_SWEEPS = 3  # before the iterations: enough to tell a good start from a bad one
 SAMPLE_ROWS = 10_000  # neighbors are found, and starts are made, on so many,
 ROWS_PER_CLUSTER = 10  # and on no fewer for each cluster
-FINER = 0.1  # of tol: iterations on compressed views are cheap,
-COARSER = 5  # and those after them change little
 
 
 def fit(
@@ -46,7 +43,8 @@ def fit(
         if few is engine:
             solution = solve(engine, problem, schedule, rng, on_step)
         else:
-            solution = _from_coarse(engine, few, settings, problem, schedule, rng, on_step)
+            coarse = solve(few, restate(few, settings, problem), schedule, rng, on_step)
+            solution = polish(engine, problem, coarse, schedule, rng, on_step)
         return solution, Fitted(solution.model, solution.moments)
     readings = find_readings(engine, settings.scale, len(view_names))
     few = engine.subsample(n_few, rng)
@@ -68,34 +66,6 @@ def fit(
     mixed = _state_mixed(engine, settings, problem)
     solution = polish(engine, mixed, solution, replace(schedule, is_brisk=True), rng, on_step)
     return solution, replace(fitted, model=solution.model, moments=solution.moments)
-
-
-def _from_coarse(
-    engine: Engine,
-    few: Engine,
-    settings: Settings,
-    problem: Problem,
-    schedule: Schedule,
-    rng: Generator,
-    on_step: OnStep,
-) -> Solution:
-    """Starts on few rows, then all rows; where that pays, both on compressed views first."""
-    sampled = restate(few, settings, problem)
-    compression = find_directions(few, sampled, rng) if schedule.max_iter > 1 else None
-    if compression is None:
-        coarse = solve(few, sampled, schedule, rng, on_step)
-        return polish(engine, problem, coarse, schedule, rng, on_step)
-    most = schedule.max_iter - 1
-    finer = replace(schedule, max_iter=most, tol=FINER * schedule.tol)
-    coarse = solve(few, compression.apply(few, sampled), finer, rng, on_step)
-    small = compression.apply(engine, problem)
-    before = polish(engine, small, coarse, finer, rng, on_step)
-    before = compression.undo(engine, problem, before)
-    left = schedule.max_iter - before.n_iter
-    last = replace(schedule, max_iter=left, tol=COARSER * schedule.tol, is_brisk=True)
-    solution = polish(engine, problem, before, last, rng, on_step)
-    history = np.concatenate([before.history[:-1], solution.history[1:]])
-    return replace(solution, history=history, n_iter=before.n_iter + solution.n_iter)
 
 
 def _state_mixed(engine: Engine, settings: Settings, problem: Problem) -> Problem:

@@ -23,7 +23,7 @@ from manyview.solver.state import Model, Problem
 from manyview.solver.updates import orthonormalize_all, project
 from manyview.threads import limit_blas
 
-__all__ = ["Beginning", "begin", "count_distinct", "cross", "fill_empty", "first_moments"]
+__all__ = ["Beginning", "begin", "count_distinct", "fill_empty", "first_moments"]
 
 SAMPLE_ROWS = 10_000
 ROWS_PER_CLUSTER = 5
@@ -46,9 +46,9 @@ def begin(engine: Engine, problem: Problem, rng: Generator) -> Beginning:
     n_rows = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * problem.n_clusters)
     sample = engine.sample(n_rows, rng)
     P = _leading_coordinates(sample, engine.kernels, problem, rng)
-    found = cross(sample, engine.kernels, P)
+    cross = _cross(sample, engine.kernels, P)
     # where columns are missing, the SVD completes them orthonormally
-    bases = orthonormalize_all([[_fit_width(C, d) for d in problem.dims] for C in found])
+    bases = orthonormalize_all([[_fit_width(C, d) for d in problem.dims] for C in cross])
     m = len(problem.dims)
     return Beginning(sample, Model(problem, bases, np.full(m, 1 / m)), P)
 
@@ -112,17 +112,17 @@ def _leading_coordinates(
     Q = rng.standard_normal((n, width))
     # mixes of neighbors have few directions
     for _ in range(1 if problem.readings[0].is_mixed else POWER_STEPS):
-        Q = _times(sample, kernels, problem, cross(sample, kernels, root * Q))
+        Q = _times(sample, kernels, problem, _cross(sample, kernels, root * Q))
         with limit_blas(1):
             Q, _ = np.linalg.qr(root * Q)
-    right = np.vstack(cross(sample, kernels, root * Q))  # (Σ d_v, width): Xᵀ Q
+    right = np.vstack(_cross(sample, kernels, root * Q))  # (Σ d_v, width): Xᵀ Q
     with limit_blas(1):
         U, singular, _ = np.linalg.svd(right.T, full_matrices=False)
     keep = min(max(problem.dims), width)
     return np.asarray((Q @ U)[:, :keep] * singular[:keep] / root)
 
 
-def cross(sample: Sequence[Block], kernels: Kernels, Z: FloatArray) -> tuple[FloatArray, ...]:
+def _cross(sample: Sequence[Block], kernels: Kernels, Z: FloatArray) -> tuple[FloatArray, ...]:
     """X_vᵀ Z over the sample, one array a view, baselines left out as `project` does."""
     ends = np.cumsum([len(block.labels) for block in sample])
     total: Sums | None = None

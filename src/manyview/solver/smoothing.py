@@ -123,16 +123,20 @@ def average(block: Block, kernels: Kernels, anchors: FloatArray) -> tuple[Block,
 
 def read_mixes(engine: Engine, tables: tuple[FloatArray, ...]) -> None:
     """Let the mixes be the views, with rows of unit norm."""
-    engine.map_reduce(_read_mixes, tables)
+    engine.map_reduce(_read_mixes, tables, tuple(table @ table.T for table in tables))
     engine.map_reduce(set_row_factors, (True,) * len(tables))
     engine.map_reduce(_take_factors_in)
 
 
 def _read_mixes(
-    block: Block, kernels: Kernels, tables: tuple[FloatArray, ...]
+    block: Block,
+    kernels: Kernels,
+    tables: tuple[FloatArray, ...],
+    grams: tuple[FloatArray, ...],
 ) -> tuple[Block, Sums]:
     """Every sample has every view now: there is one group."""
-    views = tuple(ViewRows(block.projection, table=table) for table in tables)
+    pairs = zip(tables, grams, strict=True)
+    views = tuple(ViewRows(block.projection, table=table, gram=gram) for table, gram in pairs)
     empty = np.empty((len(block.labels), 0), dtype=block.projection.dtype)
     group = np.zeros_like(block.group)
     return replace(block, views=views, group=group, projection=empty), Sums(())
