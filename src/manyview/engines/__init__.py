@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyview import memory
-from manyview.blocks import Block, FloatArray
+from manyview.blocks import CHUNK_ROWS, Block, FloatArray
 from manyview.errors import EngineUnavailableError
 from manyview.kernels import Kernels, choose_kernels
 from manyview.readings import Reading
@@ -24,10 +24,12 @@ from manyview.views import MultiViewData
 if TYPE_CHECKING:
     from manyview.engines.in_memory import InMemory
 
-__all__ = ["Engine", "choose_engine"]
+__all__ = ["Engine", "choose_engine", "rows_per_block"]
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
+
+BLOCK_BYTES = 1 << 25  # enough rows for BLAS to run at speed, few enough for small temporaries
 
 
 class Engine(Protocol):
@@ -66,6 +68,11 @@ class Engine(Protocol):
 
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
         """Bring one sample-sized array to the host, in the order of the rows."""
+
+
+def rows_per_block(row_bytes: int, n_bytes: float = BLOCK_BYTES) -> int:
+    """Rows of a block of so many bytes: whole chunks, at least one."""
+    return max(int(n_bytes // (CHUNK_ROWS * row_bytes)), 1) * CHUNK_ROWS
 
 
 def choose_engine(
