@@ -24,7 +24,7 @@ from manyview.views import MultiViewData
 if TYPE_CHECKING:
     from manyview.engines.in_memory import InMemory
 
-__all__ = ["Engine", "choose_engine", "rows_per_block"]
+__all__ = ["Engine", "choose_engine", "is_too_large", "rows_per_block"]
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -86,7 +86,8 @@ def choose_engine(
         msg = f"device={device!r} is not available in this version; use 'auto' or 'cpu'."
         raise EngineUnavailableError(msg)
     kernels = choose_kernels(device)
-    if engine == "stream" or (engine == "auto" and _is_too_large(data, memory_limit)):
+    is_large = engine == "auto" and is_too_large(_bytes_on_disk(data), memory_limit)
+    if engine == "stream" or is_large:
         return Streaming(kernels, memory_limit)
     if engine not in ("auto", "memory"):
         msg = f"engine={engine!r} is not available; use 'auto', 'memory' or 'stream'."
@@ -94,13 +95,17 @@ def choose_engine(
     return InMemory(kernels)
 
 
-def _is_too_large(data: MultiViewData, memory_limit: float | None) -> bool:
-    """Whether rows on disk should stay there."""
-    on_disk = sum(
+def _bytes_on_disk(data: MultiViewData) -> int:
+    """Bytes that the views on disk would take in memory."""
+    return sum(
         view.shape[0] * view.shape[1] * view.dtype.itemsize
         for view in data.views
         if isinstance(view, Rows | np.memmap)
     )
+
+
+def is_too_large(on_disk: float, memory_limit: float | None) -> bool:
+    """Whether rows on disk should stay there."""
     allowed = memory.installed() / 2 if memory_limit is None else memory_limit
     if on_disk > allowed:
         logger.debug("engine: stream, because %.1f GB of %.1f", on_disk / 1e9, allowed / 1e9)
