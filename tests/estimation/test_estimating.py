@@ -78,13 +78,11 @@ def test_the_size_of_a_calibration(n, row_bytes, k, n_some):
 
 
 def test_pieces_of_all_views_hold_the_same_samples(tmp_path):
-    X = np.arange(12_000.0).reshape(6000, 2)
+    X = np.repeat(np.arange(6000.0)[:, None], 200, axis=1)
     np.save(tmp_path / "x.npy", X)
-    some = some_rows(
-        MultiViewData.of([X, open_rows(tmp_path / "x.npy"), sparse.csr_array(X)]), 1001
-    )
-    first, second, third = some.views
-    assert first.shape == (1001, 2)
+    views = [X, open_rows(tmp_path / "x.npy"), sparse.csr_array(X)]
+    first, second, third = some_rows(MultiViewData.of(views), 1001).views
+    assert first.shape == (1001, 200)
     np.testing.assert_array_equal(second, first)
     np.testing.assert_array_equal(third.toarray(), first)
     assert second.n_read == 1001
