@@ -56,7 +56,7 @@ def measure(dtype: str, k: int, widths: tuple[int, ...], n: int) -> dict[str, An
             np.save(file, X.astype(dtype))
         data = MultiViewData.of([open_rows(file) for file in files])
         model = OMVCDR(k, scale=None, n_init=1, random_state=0)
-        trial = calibrate(model, "stream", some_rows(data, n_some), is_checked=False)
+        trial = calibrate(model, "stream", some_rows(data, n_some), n, is_checked=False)
         seconds_a_gb = Storage.of(data).seconds_to_read(1e9)
     fixed, growing = trial.seconds_for(10**6)
     plan = Plan.of(10**9, sum(widths) * 4, MEMORY_LIMIT)

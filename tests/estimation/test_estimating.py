@@ -1,12 +1,13 @@
 """What a fit will take: the arithmetic by hand, the calibration on real fits."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from manyview import MultiViewData, estimate, memory, open_rows
+from manyview import MultiViewData, estimate, estimator, memory, open_rows
 from manyview.datasets import make_multiview_blobs
 from manyview.errors import ViewError
 from manyview.estimation import Estimate
@@ -94,7 +95,7 @@ def test_pieces_of_all_views_hold_the_same_samples(tmp_path):
 @pytest.mark.usefixtures("few_rows")
 def test_a_calibration_tells_the_parts_of_a_fit(arrays):
     data = MultiViewData.of(arrays)
-    trial = calibrate(OMVCDR(3, n_init=5), "memory", data, is_checked=True)
+    trial = calibrate(OMVCDR(3, n_init=5), "memory", data, 6000, is_checked=True)
     assert not trial.is_whole
     assert 0 < trial.seconds_of_rows < trial.seconds
     assert trial.n_starts == 2
@@ -112,9 +113,9 @@ def test_readings_of_files_are_counted(files):
     counts = []
     for max_iter in (2, 3):
         model = OMVCDR(3, **{**settings, "max_iter": max_iter})
-        counts.append(calibrate(model, "stream", data, is_checked=True).n_reads)
+        counts.append(calibrate(model, "stream", data, 6000, is_checked=True).n_reads)
     assert counts[1] - counts[0] == pytest.approx(2, abs=0.35)
-    checked = calibrate(OMVCDR(3, **settings), "stream", data, is_checked=False).n_reads
+    checked = calibrate(OMVCDR(3, **settings), "stream", data, 6000, is_checked=False).n_reads
     assert checked - counts[1] == pytest.approx(1, abs=0.35)
 
 
@@ -168,6 +169,24 @@ def test_what_a_stream_cannot_hold_is_refused_at_once():
 def test_shapes_that_no_views_have_are_refused(shapes):
     with pytest.raises(ViewError, match="expected as many samples in each"):
         estimate(shapes, 2)
+
+
+def test_a_short_type_counts_on_disk_but_not_in_memory(few_rows):
+    """Six features: 12 bytes a sample in a file of float16, 24 in memory, where it is float32."""
+    for engine, row_bytes in (("stream", 12), ("memory", 24)):
+        told = estimate([(2000, 6)], 2, engine, dtype=np.float16, **FAST)
+        assert told.view_bytes == 2000 * row_bytes
+
+
+@pytest.mark.parametrize("n_samples", [2000, 10**9])
+def test_a_calibration_has_the_threads_of_the_whole_fit(arrays, monkeypatch, n_samples):
+    sizes = []
+    monkeypatch.setattr(
+        estimator, "limit_threads", lambda n_jobs, size: sizes.append(size) or nullcontext()
+    )
+    data = MultiViewData.of(arrays)[:2000]
+    calibrate(OMVCDR(3, **FAST), "memory", data, n_samples, is_checked=True)
+    assert sizes[-1] == n_samples * 32 * 6 * 3
 
 
 def test_parameters_are_those_of_the_estimator():

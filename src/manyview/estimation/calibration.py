@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -104,11 +105,14 @@ def some_rows(data: MultiViewData, n_rows: int) -> MultiViewData:
     )
 
 
-def calibrate(model: OMVCDR, engine: str, data: MultiViewData, *, is_checked: bool) -> Trial:
-    """Fit some samples as `model` would fit all; what is compiled for it is not counted."""
+def calibrate(
+    model: OMVCDR, engine: str, data: MultiViewData, n_samples: int, *, is_checked: bool
+) -> Trial:
+    """Fit some samples as `model` would fit all `n_samples`; to compile is not counted."""
     limit = model.memory_limit if engine == "stream" else None
     asked = {**model.get_params(deep=False), "engine": engine, "memory_limit": limit}
     trial = _TimedFit(**{**asked, "n_init": min(model.n_init, N_STARTS)})
+    trial.n_all = n_samples
     marks: dict[int, float] = {}
 
     def mark(progress: Progress) -> None:
@@ -161,6 +165,13 @@ def _footprint(model: OMVCDR, data: MultiViewData) -> Footprint:
 
 class _TimedFit(OMVCDR):
     """A fit that notes the time that it spends with all rows."""
+
+    n_all = 1
+
+    def _threads(self, data: MultiViewData, k: int) -> AbstractContextManager[None]:
+        """As many as all samples would get."""
+        sizes: Any = SimpleNamespace(shape=(self.n_all, data.shape[1]))
+        return super()._threads(sizes, k)
 
     def _validate(self, X: Any, *, present: object = None) -> MultiViewData:
         start = time.perf_counter()

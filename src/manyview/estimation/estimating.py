@@ -118,7 +118,8 @@ def estimate(
     plan = _plan(model, chosen, data.n_samples, row_bytes)
     n_some = count_rows(data.n_samples, row_bytes, n_clusters)
     some = some_rows(data, n_some)
-    trial = calibrate(model, chosen, some, is_checked=isinstance(X, MultiViewData))
+    is_checked = isinstance(X, MultiViewData)
+    trial = calibrate(model, chosen, some, data.n_samples, is_checked=is_checked)
     return _tell(trial, data.n_samples, plan, Storage.of(data))
 
 
@@ -138,11 +139,10 @@ def _of_shapes(shapes: Sequence[tuple[int, int]], dtype: np.dtype[Any], model: O
         msg = f"The shapes are {list(shapes)}; expected as many samples in each, and at least 1."
         raise ViewError(msg)
     n, widths = shapes[0][0], [d for _, d in shapes]
-    n_bytes = n * sum(widths) * dtype.itemsize
-    is_large = model.engine == "auto" and is_too_large(n_bytes, model.memory_limit)
-    chosen = "stream" if is_large or model.engine == "stream" else "memory"
     in_memory = np.result_type(dtype, np.float32)
     row_bytes = sum(widths) * in_memory.itemsize
+    is_large = model.engine == "auto" and is_too_large(n * row_bytes, model.memory_limit)
+    chosen = "stream" if is_large or model.engine == "stream" else "memory"
     plan = _plan(model, chosen, n, row_bytes)
     n_some = count_rows(n, row_bytes, model.n_clusters)
     k = model.n_clusters if isinstance(model.n_clusters, int) else 10
@@ -150,14 +150,14 @@ def _of_shapes(shapes: Sequence[tuple[int, int]], dtype: np.dtype[Any], model: O
         n_some, widths, n_clusters=k, separation=SEPARATION, dtype=in_memory, random_state=0
     ).data
     if chosen == "memory":
-        trial = calibrate(model, chosen, blobs, is_checked=False)
-        return _tell(trial, n, plan, Storage(n_bytes, 0, ()))
+        trial = calibrate(model, chosen, blobs, n, is_checked=False)
+        return _tell(trial, n, plan, Storage(n * row_bytes, 0, ()))
     with TemporaryDirectory() as folder:
         files = [Path(folder) / f"{v}.npy" for v in range(len(widths))]
         stored = [_saved(X, file, dtype) for X, file in zip(blobs.views, files, strict=True)]
         some = some_rows(replace(blobs, views=tuple(stored)), n_some)
-        trial = calibrate(model, chosen, some, is_checked=False)
-        return _tell(trial, n, plan, Storage(0, n_bytes, tuple(files)))
+        trial = calibrate(model, chosen, some, n, is_checked=False)
+        return _tell(trial, n, plan, Storage(0, n * sum(widths) * dtype.itemsize, tuple(files)))
 
 
 def _saved(X: NDArray[Any], file: Path, dtype: np.dtype[Any]) -> Rows:

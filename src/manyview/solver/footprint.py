@@ -51,7 +51,8 @@ class Footprint:
         Of what is made of all samples, an engine may hold no more than `room` in memory.
         """
         n, few = self.n_samples, self.n_few
-        always = n * ROW_BYTES + n_blocks * min(block_rows, n) * self.view_row + self._neighborhood
+        read = min(n_blocks * block_rows, 2 * n)  # rows: one block alone is held twice
+        always = n * ROW_BYTES + read * self.view_row + self._neighborhood
         starts = few * N_COORDINATES * max(self.dims) + self._of_block(min(block_rows, few))
         made = min(n * self.made_row, room)
         if few == n:
