@@ -131,11 +131,12 @@ def findings(rows: pd.DataFrame) -> str:
             f"{rows['load'].max():g}): the views are read {few:.0f} to {most:.0f} times, the disk "
             f"gives {rates:.2f} GB a second, and reading runs beside computing.",
             table(rows),
-            f"Memory at 10⁹ samples: {first['memory_bytes_1e9'] / 1e9:.0f} GB within a limit of "
-            f"{MEMORY_LIMIT / 1e9:.0f} GB, of which weights, groups and labels take "
-            f"{STATE_BYTES} bytes a sample, {STATE_BYTES:.0f} GB. Projections take "
-            f"{first['scratch_bytes_a_sample'] / 1e3:.1f} kB a sample: what does not fit lies in "
-            f"scratch files of up to {first['scratch_bytes_a_sample']:,.0f} GB.",
+            f"Memory at 10⁹ samples: {first['memory_bytes_1e9'] / 1e9:.0f} GB of the "
+            f"{MEMORY_LIMIT / 1e9:.0f} GB allowed; {STATE_BYTES} bytes a sample for its weight, "
+            f"group and label are {STATE_BYTES:.0f} GB of it. Projections take "
+            f"{first['scratch_bytes_a_sample'] / 1e3:.1f} kB a sample, and what does not fit lies "
+            f"in scratch files of up to {first['scratch_bytes_a_sample']:,.0f} GB. Reading and "
+            "writing those is not counted above; smaller `latent_dims` make them smaller.",
         ]
     )
 
