@@ -1,5 +1,6 @@
 """The benchmarks that write into docs: what they compute, by hand."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,9 @@ import pytest
 import bench_anchors
 import bench_choose
 import bench_confidence
+import bench_estimate
 import bench_growth
+import bench_scale
 import bench_settings
 from bench_growth import AXES, METHODS, Size
 from manyview.baselines import BASELINES
@@ -243,6 +246,60 @@ def test_settings_are_judged_by_the_change_of_accuracy(setting_rows):
     assert "| unit, 0.5 for all sets | +0.000 | -0.100 | +0.100 | 1 / 1 |" in lines
     text = bench_settings.findings(setting_rows)
     assert "On 2 sets another setting is recommended 1 times; accuracy changes by +0.050" in text
+
+
+def test_estimates_are_counted_within_the_factor():
+    rows = pd.DataFrame({"time_ratio": [0.6, 0.7, 1.4], "memory_ratio": [1.0, 1.2, 1.6]})
+    assert bench_estimate.findings(rows).splitlines() == [
+        "time: 2 of 3 within a factor of 1.5; ratios from 0.60 to 1.40",
+        "memory: 2 of 3 within a factor of 1.5; ratios from 1.00 to 1.60",
+    ]
+
+
+def test_an_estimate_and_its_fit_make_a_row(monkeypatch):
+    """In this process, where the benchmark has one for each."""
+
+    def here(task, folder, engine, k):
+        return getattr(bench_estimate, task)(Path(folder), engine, k)
+
+    monkeypatch.setattr(bench_estimate, "apart", here)
+    rows = list(bench_estimate.run({"n": (400,), "k": (2,)}))
+    assert [row["engine"] for row in rows] == ["memory", "stream"]
+    for row in rows:
+        assert row["time_ratio"] == row["told_s"] / row["fit_s"] > 0
+        assert f"{row['told_s']:.1f} s told" in bench_estimate.tell(row)
+
+
+SCALE_ROW = {
+    "dtype": "float16",
+    "k": 100,
+    "calibrated_on": 40_000,
+    "fixed_s": 100.0,
+    "computing_s_a_million": 20.0,
+    "reads": 10.0,
+    "sample_bytes": 2000,
+    "gb_a_second": 0.5,
+    "memory_bytes_1e9": 3e10,
+    "scratch_bytes_a_sample": 2400,
+    "machine": "two cores",
+    "load": 0.5,
+}
+
+
+def test_the_cost_of_many_samples_is_the_larger_of_reading_and_computing():
+    """10⁹ samples: ten readings of 2000 GB at 0.5 GB/s take 40 000 s, computing 100 + 20 000 s."""
+    assert bench_scale.cost(SCALE_ROW, 10**9, 0.5) == (20_100, 40_000)
+    text = bench_scale.findings(pd.DataFrame([SCALE_ROW]))
+    assert "| 10⁹ | float16 | 100 | 2,000 GB | 11.1 h | 5.6 h | **11.1 h** |" in text
+    assert "| 10⁶ | float16 | 100 | 2 GB | 40 s | 2.0 min | **2.0 min** |" in text
+    assert "scratch files of up to 2,400 GB" in text
+
+
+def test_the_cost_model_is_measured():
+    row = next(bench_scale.run(quick=True))
+    assert min(row["fixed_s"], row["computing_s_a_million"], row["gb_a_second"]) > 0
+    assert row["reads"] > 5
+    assert row["memory_bytes_1e9"] > 20e9
 
 
 def test_a_section_is_replaced_and_the_rest_of_the_page_stays(tmp_path):

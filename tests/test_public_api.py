@@ -37,7 +37,7 @@ def test_every_public_function_and_class_of_a_module_is_in_its_all(name):
 @pytest.mark.parametrize(
     "names",
     [
-        ("manyview", "OMVCDR MultiViewData open_rows"),
+        ("manyview", "OMVCDR MultiViewData estimate open_rows"),
         ("manyview.sources", "Rows open_rows"),
         ("manyview.baselines", "PublishedOMVCDR BASELINES"),
         (
@@ -84,6 +84,7 @@ DOCUMENTED = [
     "manyview.MultiViewData.of",
     "manyview.MultiViewData.align",
     "manyview.open_rows",
+    "manyview.estimate",
     "manyview.sources.Rows.read",
     "manyview.sources.Rows.take",
     "manyview.baselines.PublishedOMVCDR",
@@ -203,6 +204,18 @@ LAYERS = {
         "errors",
         "threads",
     },
+    "estimation": {
+        "blocks",
+        "datasets",
+        "engines",
+        "errors",
+        "estimator",
+        "memory",
+        "readings",
+        "solver",
+        "sources",
+        "views",
+    },
     "omics": {"_sheets", "views", "estimator", "errors"},
     "baselines": {"base", "blocks", "readings", "kernels", "views", "errors", "threads"},
     "datasets": {"views", "errors", "durable", "paper"},
@@ -256,6 +269,7 @@ LAYERS = {
         "association",
         "durable",
         "errors",
+        "estimation",
         "estimator",
         "progress",
         "report",

@@ -95,8 +95,9 @@ class Checkpoint:
 
     def clear(self) -> None:
         """Remove everything: the fit is done."""
-        for pattern in ("*labels-*.npy", "*pass-*.mv", "*run.json"):  # and what a kill left of one
-            for path in self._folder.glob(pattern):
+        for pattern in ("labels-*.npy", "pass-*.mv", "run.json"):
+            # a kill in the middle of a file leaves its temporary name
+            for path in (*self._folder.glob(pattern), *self._folder.glob(f".*-{pattern}")):
                 path.unlink()
         if not any(self._folder.iterdir()):
             self._folder.rmdir()

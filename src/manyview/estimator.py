@@ -240,7 +240,7 @@ class OMVCDR(
             engine.load(data[counted], None if weights is None else weights[counted])
             schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
             limit = self.memory_limit if engine.name == "memory" else None
-            check = memory_check(data.n_samples, data.dtype.itemsize, limit)
+            check = memory_check(data.n_samples, data.n_features, data.dtype.itemsize, limit)
             names = data.view_names
             solution, fitted = fit(engine, self._settings(k), schedule, names, rng, told, check)
             description = describe(engine, solution, data.n_views)

@@ -188,11 +188,14 @@ def fit(
             metavar="SIZE", help="Memory to use, such as 8GB.", rich_help_panel=CLUSTERING
         ),
     ] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Tell time and memory, and end without a fit.")
+    ] = False,
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
     """Cluster the samples of your files, and write labels, a model and a report."""
-    from manyview.runs import FitRequest, fit_run
+    from manyview.runs import FitRequest, estimate_run, fit_run
 
     request = FitRequest(
         paths=paths,
@@ -213,7 +216,10 @@ def fit(
         memory=memory,
         command=shlex.join(["manyview", *sys.argv[1:]]),
     )
-    _print_json(fit_run(request, out, Console(quiet=quiet, stderr=json)), json)
+    console = Console(quiet=quiet, stderr=json)
+    _print_json(
+        estimate_run(request, console) if estimate else fit_run(request, out, console), json
+    )
 
 
 def predict(

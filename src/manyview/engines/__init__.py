@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyview import memory
-from manyview.blocks import Block, FloatArray
+from manyview.blocks import CHUNK_ROWS, Block, FloatArray
 from manyview.errors import EngineUnavailableError
 from manyview.kernels import Kernels, choose_kernels
 from manyview.readings import Reading
@@ -24,10 +24,12 @@ from manyview.views import MultiViewData
 if TYPE_CHECKING:
     from manyview.engines.in_memory import InMemory
 
-__all__ = ["Engine", "choose_engine"]
+__all__ = ["Engine", "choose_engine", "is_too_large", "rows_per_block"]
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
+
+BLOCK_BYTES = 1 << 25  # enough rows for BLAS to run at speed, few enough for small temporaries
 
 
 class Engine(Protocol):
@@ -68,6 +70,11 @@ class Engine(Protocol):
         """Bring one sample-sized array to the host, in the order of the rows."""
 
 
+def rows_per_block(row_bytes: int, n_bytes: float = BLOCK_BYTES) -> int:
+    """Rows of a block of so many bytes: whole chunks, at least one."""
+    return max(int(n_bytes // (CHUNK_ROWS * row_bytes)), 1) * CHUNK_ROWS
+
+
 def choose_engine(
     engine: str, device: str, data: MultiViewData, memory_limit: float | None = None
 ) -> InMemory:
@@ -79,7 +86,8 @@ def choose_engine(
         msg = f"device={device!r} is not available in this version; use 'auto' or 'cpu'."
         raise EngineUnavailableError(msg)
     kernels = choose_kernels(device)
-    if engine == "stream" or (engine == "auto" and _is_too_large(data, memory_limit)):
+    is_large = engine == "auto" and is_too_large(_bytes_on_disk(data), memory_limit)
+    if engine == "stream" or is_large:
         return Streaming(kernels, memory_limit)
     if engine not in ("auto", "memory"):
         msg = f"engine={engine!r} is not available; use 'auto', 'memory' or 'stream'."
@@ -87,13 +95,17 @@ def choose_engine(
     return InMemory(kernels)
 
 
-def _is_too_large(data: MultiViewData, memory_limit: float | None) -> bool:
-    """Whether rows on disk should stay there."""
-    on_disk = sum(
+def _bytes_on_disk(data: MultiViewData) -> int:
+    """Bytes that the views on disk would take in memory."""
+    return sum(
         view.shape[0] * view.shape[1] * view.dtype.itemsize
         for view in data.views
         if isinstance(view, Rows | np.memmap)
     )
+
+
+def is_too_large(on_disk: float, memory_limit: float | None) -> bool:
+    """Whether rows on disk should stay there."""
     allowed = memory.installed() / 2 if memory_limit is None else memory_limit
     if on_disk > allowed:
         logger.debug("engine: stream, because %.1f GB of %.1f", on_disk / 1e9, allowed / 1e9)

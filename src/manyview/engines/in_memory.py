@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from manyview.blocks import CHUNK_ROWS, Block, FloatArray, ViewRows
+from manyview.engines import rows_per_block
 from manyview.kernels import Kernels
 from manyview.readings import Reading
 from manyview.threads import n_threads, side_by_side
@@ -23,7 +24,6 @@ __all__ = ["InMemory"]
 T = TypeVar("T")
 
 FIELDS = ("views", "group", "labels", "projection", "kept")
-BLOCK_BYTES = 1 << 25  # enough rows for BLAS to run at speed, few enough for small temporaries
 
 
 class InMemory:
@@ -43,9 +43,7 @@ class InMemory:
         self._data = data.in_memory()
         self.n_samples = data.n_samples
         if self._block_rows is None:
-            row_bytes = sum(data.n_features) * data.dtype.itemsize
-            n_chunks = max(1, BLOCK_BYTES // (CHUNK_ROWS * row_bytes))
-            self._block_rows = n_chunks * CHUNK_ROWS
+            self._block_rows = rows_per_block(sum(data.n_features) * data.dtype.itemsize)
         assert self._block_rows % CHUNK_ROWS == 0
         self._weights = np.ones(self.n_samples) if weights is None else weights
         self.read([Reading(v) for v in range(data.n_views)])

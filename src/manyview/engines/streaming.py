@@ -11,7 +11,7 @@ import tempfile
 import weakref
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -21,19 +21,51 @@ from scipy import sparse
 
 from manyview import memory
 from manyview.blocks import CHUNK_ROWS, Block, FloatArray, IntArray
-from manyview.engines.in_memory import BLOCK_BYTES, InMemory
+from manyview.engines import BLOCK_BYTES, rows_per_block
+from manyview.engines.in_memory import InMemory
 from manyview.kernels import Kernels
 from manyview.sources import Rows
 from manyview.threads import n_threads
 from manyview.views import MultiViewData
 
-__all__ = ["Streaming"]
+__all__ = ["Plan", "Streaming", "default_limit"]
 
 A = TypeVar("A", bound="NDArray[Any] | sparse.csr_array[Any]")
 
 BLOCKS_HELD = 16  # read, coming, and what kernels make of one; with room to spare
 AHEAD = 1  # blocks of a view that are read before they are asked for
 ROW_BYTES = 20  # weight, group and label of a sample
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a stream keeps to its memory."""
+
+    block_rows: int
+    room: float  # bytes for what is made of the rows; the rest goes to scratch files
+
+    @classmethod
+    def of(
+        cls, n_samples: int, row_bytes: int, limit: float, block_rows: int | None = None
+    ) -> Plan:
+        """Half of what is free for blocks, at most; refuses a limit that leaves no block."""
+        chunk_bytes = CHUNK_ROWS * row_bytes
+        free = limit - n_samples * ROW_BYTES
+        if free < BLOCKS_HELD * chunk_bytes:
+            needed = n_samples * ROW_BYTES + BLOCKS_HELD * chunk_bytes
+            msg = (
+                f"Streaming {n_samples} samples needs about {needed / 1e6:.0f} MB; "
+                f"memory_limit allows {limit / 1e6:.0f} MB. Raise it."
+            )
+            raise MemoryError(msg)
+        if block_rows is None:
+            block_rows = rows_per_block(row_bytes, min(BLOCK_BYTES, free / 2 / BLOCKS_HELD))
+        return cls(block_rows, free - BLOCKS_HELD * block_rows * row_bytes)
+
+
+def default_limit() -> float:
+    """Bytes that a stream keeps to where the user sets no limit."""
+    return memory.installed() / 4
 
 
 class Streaming(InMemory):
@@ -45,24 +77,14 @@ class Streaming(InMemory):
         self, kernels: Kernels, memory_limit: float | None = None, block_rows: int | None = None
     ) -> None:
         super().__init__(kernels, block_rows)
-        self._limit = memory.installed() / 4 if memory_limit is None else memory_limit
+        self._limit = default_limit() if memory_limit is None else memory_limit
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
         """Cut the rows into blocks; those on disk stay there."""
         row_bytes = sum(data.n_features) * data.dtype.itemsize
-        chunk_bytes = CHUNK_ROWS * row_bytes
-        free = self._limit - data.n_samples * ROW_BYTES
-        if free < BLOCKS_HELD * chunk_bytes:
-            needed = data.n_samples * ROW_BYTES + BLOCKS_HELD * chunk_bytes
-            msg = (
-                f"Streaming {data.n_samples} samples needs about {needed / 1e6:.0f} MB; "
-                f"memory_limit allows {self._limit / 1e6:.0f} MB. Raise it."
-            )
-            raise MemoryError(msg)
-        if self._block_rows is None:
-            block_bytes = min(BLOCK_BYTES, free / 2 / BLOCKS_HELD)
-            self._block_rows = max(int(block_bytes // chunk_bytes), 1) * CHUNK_ROWS
-        self._scratch = _Scratch(free - BLOCKS_HELD * self._block_rows * row_bytes)
+        plan = Plan.of(data.n_samples, row_bytes, self._limit, self._block_rows)
+        self._block_rows = plan.block_rows
+        self._scratch = _Scratch(plan.room)
         views = tuple(
             _ReadAhead(view, self._block_rows) if isinstance(view, Rows | np.memmap) else view
             for view in data.views

@@ -138,7 +138,7 @@ class _Judge:
         settings = settings_of(self.n_clusters, setting.lam, setting.scale)
         rng = np.random.default_rng(self.seed)
         names = self.data.view_names
-        fit(engine, settings, SCHEDULE, names, rng, narrator(None, 0), lambda _: None)
+        fit(engine, settings, SCHEDULE, names, rng, narrator(None, 0), lambda *_: None)
         labels = engine.gather("labels")
         found = [modularity(graph, labels[rows], self.n_clusters) for rows, graph in self.graphs]
         return float(np.mean(found)) if found else 0.0

@@ -27,7 +27,7 @@ from manyview.sources import Rows
 from manyview.tables import Intake, open_views, read_meta, read_views
 from manyview.tables.stored import is_pattern
 
-__all__ = ["FitRequest", "fit_run"]
+__all__ = ["FitRequest", "fit_run", "read_files"]
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def fit_run(request: FitRequest, out: Path, console: Console) -> dict[str, Any]:
     model = request.estimator()
     with run_folder(out) as folder:
         with console.status("reading"):
-            intake = _read(request)
+            intake = read_files(request)
         show_found(intake.found, console)
         show_notes(intake.notes, console)
         names = intake.data.sample_names
@@ -145,7 +145,7 @@ def fit_run(request: FitRequest, out: Path, console: Console) -> dict[str, Any]:
     return _summary(model, result, out)
 
 
-def _read(request: FitRequest) -> Intake:
+def read_files(request: FitRequest) -> Intake:
     """Tables, read; or arrays that stay on disk, which have no names and are not turned."""
     tabular = {
         "id": request.id,

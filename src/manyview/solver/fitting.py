@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.random import Generator
 
-from manyview.engines import Engine
+from manyview.engines import Engine, rows_per_block
 from manyview.solver.alternation import Schedule, polish, solve
+from manyview.solver.footprint import Footprint
 from manyview.solver.inference import Fitted
 from manyview.solver.problem import Settings, find_readings, pose, read_and_state, restate, state
-from manyview.solver.smoothing import N_NEAREST, count_anchors, look_around
+from manyview.solver.smoothing import count_anchors, look_around
 from manyview.solver.state import OnStep, Problem, Solution
 
-__all__ = ["fit", "memory_check"]
+__all__ = ["Check", "count_few", "fit", "memory_check"]
 
 FIRST_PULL = 0.2  # of λ: at weak pull all spaces count, and neighbors are not drawn to one cluster
 FIRST_ITERATIONS = 3  # neighbors hardly change later
 FIRST_SWEEPS = 3  # before the iterations: enough to tell a good start from a bad one
 SAMPLE_ROWS = 10_000  # neighbors are found, and starts are made, on so many,
 ROWS_PER_CLUSTER = 10  # and on no fewer for each cluster
+
+Check: TypeAlias = Callable[[Problem, int], None]  # of a problem, and its number of anchors
 
 
 def fit(
@@ -31,14 +35,14 @@ def fit(
     view_names: Sequence[str],
     rng: Generator,
     on_step: OnStep,
-    check: Callable[[Problem], None],
+    check: Check,
 ) -> tuple[Solution, Fitted]:
     """Cluster the rows of an engine; `check` may refuse the problem before it is solved."""
-    n_few = min(engine.n_samples, max(SAMPLE_ROWS, ROWS_PER_CLUSTER * settings.n_clusters))
+    n_few = count_few(engine.n_samples, settings.n_clusters)
     n_anchors = count_anchors(n_few, settings.n_clusters) if settings.smooth else 0
     if n_anchors == 0:
         problem = pose(engine, settings, view_names)
-        check(problem)
+        check(problem, 0)
         few = engine.subsample(n_few, rng)
         if few is engine:
             solution = solve(engine, problem, schedule, rng, on_step)
@@ -50,7 +54,7 @@ def fit(
     few = engine.subsample(n_few, rng)
     weak = replace(settings, lam=FIRST_PULL * settings.lam)
     problem = read_and_state(few, weak, readings, view_names)
-    check(problem)
+    check(problem, n_anchors)
     short = replace(schedule, first_sweeps=FIRST_SWEEPS)
     most = min(schedule.max_iter, FIRST_ITERATIONS)
     once = replace(short, n_init=1, max_iter=most, last_sweeps=1)
@@ -74,12 +78,21 @@ def _state_mixed(engine: Engine, settings: Settings, problem: Problem) -> Proble
     return state(engine, settings, readings, levels=np.array([float(len(readings))]))
 
 
-def memory_check(n_samples: int, itemsize: int, limit: float | None) -> Callable[[Problem], None]:
-    """Refuse what would exceed a limit in bytes: projections and mixes grow with the samples."""
+def count_few(n_samples: int, n_clusters: int) -> int:
+    """Samples that starts are made on, and neighbors found among."""
+    return min(n_samples, max(SAMPLE_ROWS, ROWS_PER_CLUSTER * n_clusters))
 
-    def check(problem: Problem) -> None:
-        mixes = N_NEAREST * (itemsize + 4)
-        needed = n_samples * (sum(problem.dims) * itemsize + mixes + 20)
+
+def memory_check(
+    n_samples: int, n_features: tuple[int, ...], itemsize: int, limit: float | None
+) -> Check:
+    """Refuse a fit in memory that would exceed a limit in bytes."""
+
+    def check(problem: Problem, n_anchors: int) -> None:
+        n_few = count_few(n_samples, problem.n_clusters)
+        sizes = (problem.dims, problem.n_readings, n_anchors)
+        footprint = Footprint(n_samples, n_few, n_features, itemsize, *sizes)
+        needed = footprint.bytes_held(rows_per_block(footprint.view_row))
         if limit is not None and needed > limit:
             msg = (
                 f"The fit needs about {needed / 1e6:.0f} MB beside the views; memory_limit allows "

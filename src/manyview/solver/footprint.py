@@ -1,0 +1,72 @@
+"""What a fit holds beside the views: one formula for what is refused and for what is foretold.
+
+Counted are arrays with a sample axis: of all rows, of the few that starts are made on, and what a
+visit makes of a block; and, for mixes, the mean rows about the anchors. The rest is small.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from manyview.solver.smoothing import N_NEAREST
+
+__all__ = ["Footprint"]
+
+ROW_BYTES = 20  # weight, group and label of a sample
+N_COORDINATES = 16  # bytes: starts hold two float64 for each dimension of the largest space
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """Sizes of a fit, and the bytes that follow from them."""
+
+    n_samples: int
+    n_few: int  # samples that starts are made on
+    n_features: tuple[int, ...]  # of each view
+    itemsize: int
+    dims: tuple[int, ...]  # of the spaces
+    n_readings: int
+    n_anchors: int  # 0 where rows are not mixed
+
+    @property
+    def view_row(self) -> int:
+        """Bytes of a sample in all views."""
+        return sum(self.n_features) * self.itemsize
+
+    @property
+    def made_row(self) -> int:
+        """Bytes of what visits make of a sample and the engine keeps: b, and shares or factors."""
+        shares = N_NEAREST * (self.n_readings * self.itemsize + 4)
+        return self._projected_row + (shares if self.n_anchors else 8 * self.n_readings)
+
+    @property
+    def _projected_row(self) -> int:
+        return sum(self.dims) * self.itemsize
+
+    def bytes_held(self, block_rows: int, n_blocks: int = 0, room: float = np.inf) -> float:
+        """Bytes at the peak, with so many blocks of the views held beside.
+
+        Of what is made of all samples, an engine may hold no more than `room` in memory.
+        """
+        n, few = self.n_samples, self.n_few
+        read = min(n_blocks * block_rows, 2 * n)  # rows: one block alone is held twice
+        always = n * ROW_BYTES + read * self.view_row + self._neighborhood
+        starts = few * N_COORDINATES * max(self.dims) + self._of_block(min(block_rows, few))
+        made = min(n * self.made_row, room)
+        if few == n:
+            return always + made + starts
+        copied = few * (self.view_row + self.made_row + ROW_BYTES)
+        return always + copied + max(starts, made + self._of_block(min(block_rows, n)))
+
+    @property
+    def _neighborhood(self) -> int:
+        """Tables and lifts: float64, m × r and d_v × r of each reading, r = min(m, d_v)."""
+        m, times = self.n_anchors, self.n_readings / len(self.n_features)
+        return int(8 * times * sum(min(m, d) * (m + d) for d in self.n_features))
+
+    def _of_block(self, n_rows: int) -> int:
+        """Products of a block on their way, or one view of it in another form."""
+        products = (3 if self.n_anchors else 2) * self._projected_row
+        return n_rows * max(products, max(self.n_features) * self.itemsize)

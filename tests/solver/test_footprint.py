@@ -1,0 +1,67 @@
+"""The bytes of a fit: by hand, and beside what a fit allocates."""
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from manyview import OMVCDR
+from manyview.datasets import make_multiview_blobs
+from manyview.engines import rows_per_block
+from manyview.solver.footprint import Footprint
+
+SIZES = Footprint(
+    n_samples=5000,
+    n_few=1000,
+    n_features=(3, 4),
+    itemsize=4,
+    dims=(2, 4),
+    n_readings=2,
+    n_anchors=0,
+)
+
+
+def test_the_bytes_of_a_small_fit_by_hand():
+    """A row of the views has 28 bytes; b has 24, two factors 16, weight, group and label 20.
+
+    All samples: 5000 · 20 and 5000 · 40. The few: 1000 · (28 + 40 + 20). A block: 2 · 24 · 2048.
+    """
+    assert SIZES.bytes_held(2048) == 100_000 + 200_000 + 88_000 + 98_304
+    assert SIZES.bytes_held(2048, n_blocks=3) == SIZES.bytes_held(2048) + 3 * 2048 * 28
+
+
+def test_what_exceeds_the_room_is_not_in_memory():
+    assert SIZES.bytes_held(2048, room=150_000) == SIZES.bytes_held(2048) - 50_000
+    larger = replace(SIZES, n_samples=10_000)
+    grown = larger.bytes_held(2048, room=1.5e5) - SIZES.bytes_held(2048, room=1.5e5)
+    assert grown == 5000 * 20
+
+
+def test_where_all_samples_are_few_there_is_no_copy_of_them():
+    """Starts hold 16 · 4 bytes a sample, beside the products of a block."""
+    all_few = replace(SIZES, n_samples=1000)
+    assert all_few.bytes_held(2048) == 1000 * (20 + 40 + 64 + 48)
+
+
+@pytest.mark.parametrize("scale", ["auto", None])
+@pytest.mark.parametrize(("n", "k"), [(4000, 20), (24_000, 6)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_allocates_about_as_much(n, k, scale):
+    views = make_multiview_blobs(n, (40, 60), n_clusters=k, dtype=np.float32, random_state=0)
+    model = OMVCDR(k, n_init=2, max_iter=2, scale=scale, random_state=0)
+    model.fit(views.data[:300])
+    tracemalloc.start()
+    model.fit(views.data)
+    measured = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    told = Footprint(
+        n_samples=n,
+        n_few=min(n, 10_000),
+        n_features=(40, 60),
+        itemsize=4,
+        dims=tuple(min(p * k, 100) for p in (1, 2, 3)),
+        n_readings=2 if scale is None else 4,
+        n_anchors=0 if scale is None else 600,
+    ).bytes_held(rows_per_block(400))
+    assert 1 / 1.5 < measured / told < 1.5
