@@ -164,8 +164,8 @@ def embed(
     out = np.empty_like(projection)
     ends = _ends(shrinkage.starts, projection.shape[1])
     small = (weights, shrinkage.keep, shrinkage.center, shrinkage.shift)
-    state = (asarray(values, like=projection) for values in small)
-    sweep.embed(projection, labels, group, *state, shrinkage.starts, ends, out)
+    w, keep, center, shift = (asarray(values, like=projection) for values in small)
+    sweep.embed(projection, labels, group, w, keep, center, shift, shrinkage.starts, ends, out)
     return out
 
 
