@@ -67,7 +67,7 @@ def foretell(folder: Path, engine: str, k: int) -> dict[str, float]:
 def measure(folder: Path, engine: str, k: int) -> dict[str, float]:
     """Seconds and bytes of the fit; compilation is before."""
     views = views_of(folder, engine)
-    OMVCDR(2, n_init=1, random_state=0).fit([np.asarray(X[:200]) for X in views])
+    OMVCDR(2, n_init=1, engine=engine, random_state=0).fit([X[:200] for X in views])
     model = OMVCDR(k, engine=engine, random_state=0)
     with anonymous_peak() as anonymous:
         before = memory.start_peak()
