@@ -33,7 +33,8 @@ from manyview.threads import limit_blas
 
 __all__ = ["Schedule", "polish", "solve"]
 
-RESTING_SHARE = 1 / 200  # labels that move in an iteration at rest, as a share of the samples
+RESTING_SHARE = 1 / 500  # labels that move in an iteration at rest, as a share of the samples
+BRISK_SHARE = 1 / 200  # the same for a brisk start
 RESTING_FALL = 20  # fall of F in an iteration at rest, over `tol`
 WORTHWHILE = 5e-4  # how much lower F must be at the first bases for another brisk start to go on
 SAME = 1e-9
@@ -172,7 +173,8 @@ class _Run:
             self._report("labels", n_iter, moments, model, n_moved)
             model = self._weigh(n_iter, moments, model, n_moved)  # eq. (α)
             fall = 1 - self._trace[-1] / self._trace[-2] if self._trace[-2] else 0.0
-            n_resting = n_resting + 1 if n_moved <= RESTING_SHARE * engine.n_samples else 0
+            share = BRISK_SHARE if schedule.is_brisk else RESTING_SHARE
+            n_resting = n_resting + 1 if n_moved <= share * engine.n_samples else 0
             signs = (n_resting >= 2, fall <= RESTING_FALL * schedule.tol)
             is_over = any(signs) if schedule.is_brisk else all(signs)
             converged = is_over or fall <= schedule.tol
