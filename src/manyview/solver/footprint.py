@@ -11,10 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyview.solver.smoothing import N_NEAREST
+from manyview.threads import n_threads
 
 __all__ = ["Footprint"]
 
 ROW_BYTES = 20  # weight, group and label of a sample
+KEPT_PRODUCTS = 8  # arrays like the projections that a thread holds at its peak, as measured
 N_COORDINATES = 16  # bytes: starts hold two float64 for each dimension of the largest space
 
 
@@ -67,6 +69,12 @@ class Footprint:
         return int(8 * times * sum(min(m, d) * (m + d) for d in self.n_features))
 
     def _of_block(self, n_rows: int) -> int:
-        """Products of a block on their way, or one view of it in another form."""
+        """Products of a block on their way, or one view of it in another form.
+
+        Threads that visit blocks side by side give back little of what they freed.
+        """
+        widest = max(self.n_features) * self.itemsize
+        if n_threads() > 1:
+            return n_threads() * n_rows * (widest + KEPT_PRODUCTS * self._projected_row)
         products = (3 if self.n_anchors else 2) * self._projected_row
-        return n_rows * max(products, max(self.n_features) * self.itemsize)
+        return n_rows * max(products, widest)
