@@ -17,6 +17,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import bench_engines
+import bench_estimate
 import bench_memory
 import bench_peers
 import bench_scaling
@@ -274,6 +275,63 @@ def tell_engines(rows: pd.DataFrame) -> str:
     return markdown(header, lines) + "\n\n" + "\n".join(verdicts)
 
 
+def tell_fit(rows: pd.DataFrame) -> str:
+    """Iterations beside their products, then whole fits: medians, and the spread of the former."""
+    lines = []
+    sets = rows.groupby(["data", "dtype", "k"], sort=False)
+    for (data, dtype, k), group in sets:
+        low, middle, high = group["iteration / bare"].quantile([0, 0.5, 1])
+        lines.append([f"`{data}`", dtype, str(k), f"{middle:.2f}", f"{low:.2f} to {high:.2f}"])
+    header = ["data", "type", "k", "iteration / bare products", "of the repeats"]
+    fits = rows.dropna(subset=["fit / KMeans"])
+    asked = {"fit / KMeans": 0.5, "default fit / KMeans": 1.0, "share of decrease": 0.995}
+    whole = [
+        [
+            name,
+            f"{fits[name].median():.3f}",
+            f"{fits[name].min():.3f} to {fits[name].max():.3f}",
+            f"{limit:g}",
+        ]
+        for name, limit in asked.items()
+    ]
+    whole += [
+        [name, f"{rows[name].max():.2f}", "", "0.6"]
+        for name in ("memory / views", "memory / views, default")
+    ]
+    names = ["whole fits of `mnist70k_4v`", "median", "of three seeds", "asked for"]
+    return markdown(header, lines) + "\n\n" + markdown(names, whole)
+
+
+def tell_estimate(rows: pd.DataFrame) -> str:
+    """What was foretold, and what came."""
+    lines = [
+        [
+            row["engine"],
+            f"{row['n']:,}".replace(",", " "),
+            str(row["k"]),
+            f"{row['told_s']:.1f}",
+            f"{row['fit_s']:.1f}",
+            f"{row['time_ratio']:.2f}",
+            f"{row['told_bytes'] / 1e6:.0f}",
+            f"{row['fit_bytes'] / 1e6:.0f}",
+            f"{row['memory_ratio']:.2f}",
+        ]
+        for row in rows.to_dict("records")
+    ]
+    header = [
+        "engine",
+        "samples",
+        "k",
+        "seconds told",
+        "taken",
+        "ratio",
+        "MB told",
+        "taken",
+        "ratio",
+    ]
+    return markdown(header, lines) + "\n\n" + bench_estimate.findings(rows).replace("\n", ". ")
+
+
 Draw = Callable[[pd.DataFrame], Figure]
 Tell = Callable[[pd.DataFrame], str]
 PARTS: dict[str, tuple[Draw, Tell, str]] = {
@@ -283,6 +341,9 @@ PARTS: dict[str, tuple[Draw, Tell, str]] = {
     "memory": (draw_memory, tell_memory, "Peak memory of a fit over the size of the views"),
     "engines": (draw_engines, tell_engines, "Rows a second, from disk and in memory"),
 }
+
+
+TABLES: dict[str, Tell] = {"fit": tell_fit, "estimate": tell_estimate}  # without a plot
 
 
 def write_part(name: str, rows: pd.DataFrame, page: Path) -> None:
@@ -302,10 +363,12 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--page", type=Path, default=Path("docs/benchmarks.md"))
     arguments = parser.parse_args()
-    for name in PARTS:
+    for name in (*PARTS, *TABLES):
         path = arguments.results / f"bench_{name}.csv"
-        if path.exists():
+        if path.exists() and name in PARTS:
             write_part(name, pd.read_csv(path), arguments.page)
+        elif path.exists():
+            write_section(arguments.page, name, TABLES[name](pd.read_csv(path)))
         else:
             print(f"{path}: no such file; run benchmarks/bench_{name}.py")
 

@@ -341,3 +341,23 @@ def test_every_part_of_the_page_has_a_plot_and_a_text(all_rows, tmp_path):
 def test_numbers_on_axes_are_short():
     shown = [make_plots.short(number) for number in (0.0237, 8, 2048, 31_623, 1e6)]
     assert shown == ["0.0237", "8", "2k", "32k", "1M"]
+
+
+def test_tables_of_fits_show_medians_beside_what_is_asked_for():
+    names = ["iteration / bare", "fit / KMeans", "default fit / KMeans", "share of decrease"]
+    names += ["memory / views", "memory / views, default"]
+    same = {"data": "blobs", "dtype": "float32", "k": 10}
+    values = [(1.1, np.nan, np.nan, np.nan, np.nan, np.nan), (1.3, 0.4, 0.6, 0.996, 0.2, 0.5)]
+    rows = pd.DataFrame([{**same, **dict(zip(names, row, strict=True))} for row in values])
+    lines = make_plots.tell_fit(rows).splitlines()
+    assert "| `blobs` | float32 | 10 | 1.20 | 1.10 to 1.30 |" in lines
+    assert "| share of decrease | 0.996 | 0.996 to 0.996 | 0.995 |" in lines
+    assert "| memory / views | 0.20 |  | 0.6 |" in lines
+
+
+def test_a_table_of_estimates_ends_with_how_many_hold():
+    row = {"engine": "stream", "n": 30_000, "k": 10, "told_s": 2.0, "fit_s": 1.0, "time_ratio": 2.0}
+    row |= {"told_bytes": 1e8, "fit_bytes": 1e8, "memory_ratio": 1.0}
+    text = make_plots.tell_estimate(pd.DataFrame([row]))
+    assert "| stream | 30 000 | 10 | 2.0 | 1.0 | 2.00 | 100 | 100 | 1.00 |" in text
+    assert "time: 0 of 1 within a factor of 1.5" in text
