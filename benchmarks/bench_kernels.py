@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from manyview import OMVCDR, MultiViewData
 from manyview.blocks import CHUNK_ROWS, ClusterMoments, Shrinkage, ViewRows
 from manyview.datasets import make_multiview_blobs
-from manyview.engines.in_memory import BLOCK_BYTES
+from manyview.engines import BLOCK_BYTES
 from manyview.errors import ConvergenceWarning
 from manyview.kernels import cpu
 from measuring import fastest, machine
@@ -123,7 +123,7 @@ def works(case: Case) -> dict[str, tuple[Work, Work, float, str]]:
     X = [view.values for view in case.views]
     H = [basis.astype(dtype) for basis in case.bases]
     center = np.ascontiguousarray(case.moments.mean[0].T.astype(dtype))  # (D, k)
-    spare, Z = np.empty_like(b), cpu.embed(b, case.labels, case.group, case.shrinkage)
+    spare, Z = np.empty_like(b), cpu.embed(b, case.labels, case.group, case.weights, case.shrinkage)
 
     def copy() -> None:
         np.copyto(spare, b)
@@ -137,8 +137,8 @@ def works(case: Case) -> dict[str, tuple[Work, Work, float, str]]:
     def scores() -> Array:
         return b @ center
 
-    rows = (case.labels, case.group)
-    moments = partial(cpu.moments, b, *rows, case.weights, case.moments)
+    rows = (case.labels, case.group, case.weights)
+    moments = partial(cpu.moments, b, *rows, case.moments)
     return {
         "project": (partial(cpu.project, case.views, case.bases), forth, 1.0, "X H"),
         "accumulate": (partial(cpu.accumulate, case.views, Z), back, 1.0, "Xᵀ Z"),
