@@ -55,12 +55,12 @@ class Footprint:
         n, few = self.n_samples, self.n_few
         read = min(n_blocks * block_rows, 2 * n)  # rows: one block alone is held twice
         always = n * ROW_BYTES + read * self.view_row + self._neighborhood
-        starts = few * N_COORDINATES * max(self.dims) + self._of_block(min(block_rows, few))
+        starts = few * N_COORDINATES * max(self.dims) + self._of_blocks(few, block_rows)
         made = min(n * self.made_row, room)
         if few == n:
             return always + made + starts
         copied = few * (self.view_row + self.made_row + ROW_BYTES)
-        return always + copied + max(starts, made + self._of_block(min(block_rows, n)))
+        return always + copied + max(starts, made + self._of_blocks(n, block_rows))
 
     @property
     def _neighborhood(self) -> int:
@@ -68,13 +68,13 @@ class Footprint:
         m, times = self.n_anchors, self.n_readings / len(self.n_features)
         return int(8 * times * sum(min(m, d) * (m + d) for d in self.n_features))
 
-    def _of_block(self, n_rows: int) -> int:
-        """Products of a block on their way, or one view of it in another form.
+    def _of_blocks(self, n_rows: int, block_rows: int) -> int:
+        """Products of blocks on their way, or one view of them in another form.
 
         Threads that visit blocks side by side give back little of what they freed.
         """
         widest = max(self.n_features) * self.itemsize
-        if n_threads() > 1:
-            return n_threads() * n_rows * (widest + KEPT_PRODUCTS * self._projected_row)
+        if 1 < n_threads() <= -(-n_rows // block_rows):
+            return n_threads() * block_rows * (widest + KEPT_PRODUCTS * self._projected_row)
         products = (3 if self.n_anchors else 2) * self._projected_row
-        return n_rows * max(products, widest)
+        return min(n_rows, block_rows) * max(products, widest)
