@@ -64,9 +64,9 @@ class Footprint:
 
     @property
     def _neighborhood(self) -> int:
-        """Tables and lifts: float64, m × r and d_v × r of each reading, r = min(m, d_v)."""
+        """Float64 of each reading: m × r, d_v × r and, of the table, m × m; r = min(m, d_v)."""
         m, times = self.n_anchors, self.n_readings / len(self.n_features)
-        return int(8 * times * sum(min(m, d) * (m + d) for d in self.n_features))
+        return int(8 * times * sum(m * m + min(m, d) * (m + d) for d in self.n_features))
 
     def _of_blocks(self, n_rows: int, block_rows: int) -> int:
         """Products of blocks on their way, or one view of them in another form.
