@@ -121,7 +121,7 @@ def run(grid: dict[str, tuple[int, ...]]) -> Iterator[dict[str, Any]]:
                 row = {"engine": engine, "n": n, "k": k}
                 row |= apart("foretell", folder, engine, k) | apart("measure", folder, engine, k)
                 row["time_ratio"] = row["told_s"] / row["fit_s"]
-                row["memory_ratio"] = row["told_bytes"] / row["fit_bytes"]
+                row["memory_ratio"] = row["told_bytes"] / max(row["fit_bytes"], 1.0)
                 yield {**row, "machine": platform.machine(), "numpy": np.__version__}
 
 

@@ -526,10 +526,10 @@ def test_a_cell_of_text_is_refused(tmp_path, save):
     assert "no matrix of numbers" in one_sentence(tmp_path / "a.mat")
 
 
-def test_without_h5py_the_extra_is_named(tmp_path, matrices, monkeypatch):
+def test_without_h5py_it_is_named(tmp_path, matrices, monkeypatch):
     save_mat73(tmp_path / "a.mat", "X", matrices, "Y", LABELS[:, None])
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(EngineUnavailableError, match=r"pip install manyview\[files\]"):
+    with pytest.raises(EngineUnavailableError, match=r"pip install h5py"):
         load_file(tmp_path / "a.mat")
 
 

@@ -39,7 +39,7 @@ def test_rows_of_a_sparse_view_are_not_copied(sparse_views):
     assert all(
         np.shares_memory(a.data, b.data) for a, b in zip(data.views, sparse_views, strict=True)
     )
-    engine = choose_engine("auto", "cpu")
+    engine = choose_engine("memory", "cpu", data)
     assert peak_of(lambda: engine.load(data, None)) < stored / 2
 
 
