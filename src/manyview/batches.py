@@ -53,9 +53,9 @@ class TaughtInBatches:
         estimator: Any = self
         if not hasattr(self, "_fitted"):
             estimator.fit(X, sample_weight=sample_weight, present=present)
-            self._batches = self._learn(self._samples(X, present), sample_weight)
+            self._batches = self._learn(estimator._samples_of_fit(None), sample_weight)
             return self
-        data = self._samples(X, present)
+        data: MultiViewData = estimator._validate_new(X, present=present)
         if not hasattr(self, "_batches"):  # `fit` came before: its samples are the first batch
             self._batches = self._learn(estimator._samples_of_fit(None), None)
         self._batches = self._learn(data, sample_weight, self._batches)
@@ -72,10 +72,6 @@ class TaughtInBatches:
         """A new fit has seen its own samples only."""
         if hasattr(self, "_batches"):
             del self._batches
-
-    def _samples(self, X: Any, present: Any) -> MultiViewData:
-        data: MultiViewData = self._validate_new(X, present=present)  # type: ignore[attr-defined]
-        return data
 
     def _learn(self, data: MultiViewData, sample_weight: Any, seen: Seen | None = None) -> Seen:
         """Look back on the first batch, or take in another."""

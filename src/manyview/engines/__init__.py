@@ -29,6 +29,7 @@ __all__ = ["Engine", "choose_engine", "is_too_large", "rows_per_block"]
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
+ROW_BYTES = 20  # weight, group and label of a sample
 BLOCK_BYTES = 1 << 25  # enough rows for BLAS to run at speed, few enough for small temporaries
 
 

@@ -113,11 +113,10 @@ class InMemory:
         for position, (after, result) in enumerate(visits):
             before = self._blocks[position]
             if after is not before:
-                after = self._hold(before, after)
                 self.changed |= {
                     field for field in FIELDS if getattr(after, field) is not getattr(before, field)
                 }
-                self._blocks[position] = after
+                self._blocks[position] = self._hold(before, after)
             yield result
 
     def _hold(self, before: Block, after: Block) -> Block:

@@ -21,7 +21,7 @@ from scipy import sparse
 
 from manyview import memory
 from manyview.blocks import CHUNK_ROWS, Block, FloatArray, IntArray
-from manyview.engines import BLOCK_BYTES, rows_per_block
+from manyview.engines import BLOCK_BYTES, ROW_BYTES, rows_per_block
 from manyview.engines.in_memory import InMemory
 from manyview.kernels import Kernels
 from manyview.sources import Rows
@@ -34,7 +34,6 @@ A = TypeVar("A", bound="NDArray[Any] | sparse.csr_array[Any]")
 
 BLOCKS_HELD = 16  # read, coming, and what kernels make of one; with room to spare
 AHEAD = 1  # blocks of a view that are read before they are asked for
-ROW_BYTES = 20  # weight, group and label of a sample
 
 
 @dataclass(frozen=True)
@@ -105,12 +104,12 @@ class Streaming(InMemory):
             return kept
 
         views = tuple(
-            view if isinstance(view.values, _Unread) else replace(view, values=hold(view.values))
+            replace(
+                view,
+                values=view.values if isinstance(view.values, _Unread) else hold(view.values),
+                factor=None if view.factor is None else hold(view.factor),
+            )
             for view in after.views
-        )
-        views = tuple(
-            view if view.factor is None else replace(view, factor=hold(view.factor))
-            for view in views
         )
         return replace(after, views=views, projection=hold(after.projection))
 

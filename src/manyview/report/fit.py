@@ -101,9 +101,6 @@ def describe_fit(
 
 
 def _data(model: FittedModel, data: MultiViewData) -> dict[str, Any]:
-    n_present = np.full(data.n_views, len(data))
-    if data.present is not None:
-        n_present = data.present.sum(axis=0)
     return {
         "n_samples": len(data),
         "n_clusters": len(model.cluster_centers_[0]),
@@ -112,7 +109,7 @@ def _data(model: FittedModel, data: MultiViewData) -> dict[str, Any]:
             {
                 "name": name,
                 "n_features": data.n_features[v],
-                "n_present": int(n_present[v]),
+                "n_present": data.view_rows[v],
                 "is_sparse": bool(sparse.issparse(data.views[v])),
                 "dtype": str(data.views[v].dtype),
                 "scalings": [scaling for view, scaling in model.readings_ if view == name],

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from manyview.engines import ROW_BYTES
 from manyview.solver.smoothing import N_NEAREST
 from manyview.threads import n_threads
 
 __all__ = ["Footprint"]
 
-ROW_BYTES = 20  # weight, group and label of a sample
 KEPT_PRODUCTS = 8  # arrays like the projections that a thread holds at its peak, as measured
 N_COORDINATES = 16  # bytes: starts hold two float64 for each dimension of the largest space
 
