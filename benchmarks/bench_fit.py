@@ -23,7 +23,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from itertools import pairwise, product
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -36,6 +36,7 @@ from manyview.datasets import load_benchmark, make_multiview_blobs
 from manyview.datasets.benchmarks import benchmark_files
 from manyview.errors import ConvergenceWarning
 from manyview.threads import limit_threads
+from measuring import iteration_times
 from page import keep_rows
 
 N_ITER = 4  # of each timed run
@@ -64,21 +65,6 @@ def load(name: str, dtype: str) -> MultiViewData:
     return MultiViewData.of([np.ascontiguousarray(X, dtype=dtype) for X in data.views])
 
 
-def iteration_times(data: MultiViewData, k: int, clock: Clock) -> list[float]:
-    """Seconds of each iteration on all rows: both products and everything between."""
-    marks: list[float] = []
-
-    def mark(progress) -> None:
-        if progress.step == "start":  # of a start on a sample, or then on all rows
-            marks.clear()
-        if progress.step == "weights":
-            marks.append(clock.now())
-
-    model = OMVCDR(k, scale=None, n_init=1, max_iter=N_ITER, tol=0, random_state=0)
-    model.fit(data, callback=mark)
-    return [after - before for before, after in pairwise(marks)]
-
-
 def product_time(data: MultiViewData, n_columns: int, clock: Clock) -> float:
     """Seconds of the two bare products of an iteration."""
     rng = np.random.default_rng(0)
@@ -96,7 +82,8 @@ def measure_iterations(
     """Iterations beside their bare products."""
     for repeat in range(n_repeats):
         bare = min(product_time(data, 6 * k, clock) for _ in range(3))
-        iteration = float(np.median(iteration_times(data, k, clock)))
+        model = OMVCDR(k, scale=None, n_init=1, max_iter=N_ITER, tol=0, random_state=0)
+        iteration = float(np.median(iteration_times(model, data, clock.now)))
         yield {
             "k": k,
             "repeat": repeat,
