@@ -63,6 +63,7 @@ class Block:
     projection: Any  # (rows, D): b_i, centred
     given: tuple[ViewRows, ...] = ()  # the user's views as they are; () inside a sweep or a sample
     kept: tuple[NDArray[np.int32], ...] = ()  # labels of the starts so far, (rows,) each
+    slack: Any = None  # (rows, 3) or (rows, 0): how firmly rows sat when last looked at
 
 
 @dataclass(frozen=True)

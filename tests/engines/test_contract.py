@@ -17,6 +17,7 @@ from manyview.solver.alternation import Schedule, solve
 from manyview.solver.problem import Settings, pose
 from manyview.solver.updates import compare, keep, recall
 from manyview.threads import limit_threads
+from manyview.views import MultiViewData
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +47,6 @@ def number_rows(block, kernels):
 
 def test_a_scan_visits_every_row_once_whole_chunks_in_the_order_of_the_seed(engine):
     n = 3 * CHUNK_ROWS + 100
-    from manyview.views import MultiViewData
-
     engine.load(MultiViewData.of(np.arange(n, dtype=float)[:, None]), None)
     assert engine.map_reduce(number_rows).arrays[0] == n
     rows = np.array(engine.scan(record_rows, [], 5))
@@ -60,6 +59,29 @@ def test_a_scan_visits_every_row_once_whole_chunks_in_the_order_of_the_seed(engi
     other.load(MultiViewData.of(np.arange(n, dtype=float)[:, None]), None)
     other.map_reduce(number_rows)
     np.testing.assert_array_equal(other.scan(record_rows, [], 5), rows)
+
+
+def test_a_scan_of_chosen_rows_gathers_them_in_the_order_of_the_seed(engine, monkeypatch):
+    n = 3 * CHUNK_ROWS + 100
+    engine.load(MultiViewData.of(np.arange(n, dtype=float)[:, None]), None)
+    engine.map_reduce(number_rows)
+    monkeypatch.setattr("manyview.engines.in_memory.rows_per_block", lambda n_bytes: 50)
+
+    def choose(block, kernels, carry, divisor):
+        assert carry == []
+        return block.projection[:, 0] % divisor == 0
+
+    def mark_rows(block, kernels, seen, order, divisor):
+        assert block.views == ()
+        assert len(order) <= 50
+        labels = block.projection[:, 0].astype(np.int32)
+        return replace(block, labels=labels), [*seen, *labels[order]]
+
+    rows = engine.scan(mark_rows, [], 5, 7, choose=choose)
+    every = np.arange(0, n, 7)
+    np.testing.assert_array_equal(rows, np.random.default_rng(5).permutation(every))
+    np.testing.assert_array_equal(np.flatnonzero(engine.gather("labels")), every[1:])
+    np.testing.assert_array_equal(engine.gather("labels")[every], every)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -291,3 +291,31 @@ def test_bounds_stay_below_the_costs_while_clusters_move(rng):
             exact = _sweep.added(clusters, costs, b, i, 0, c, np.inf)
             moving = (bounds.least[i, c], bounds.drift[c], bounds.shrunk[c])
             assert costs.grow[c] + _sweep.at_least(*moving) <= exact * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("k", "weight"), [(1, 1.0), (9, 2.5), (60, 1.0)])
+def test_rows_that_cannot_move_do_not(rng, k, weight, dtype):
+    b, labels, group, weights, moments = label_case(rng, k, dtype, n=3000, weight=weight)
+    state = (np.array([2.0]), np.array([0.3, 0.1, 0.02]) / len(b))
+    for _ in range(6):  # near rest
+        cpu.assign(b, labels, group, weights, rng.permutation(3000), moments, *state)
+    slack, since = cpu.slack(b, weights, moments, *state), moments.copy()
+    for n_forced in (0, 3, 30, 300):
+        for i in rng.integers(3000, size=n_forced):  # clusters move, against all reason
+            labels[i] = rng.integers(k)
+        moments = cpu.moments(b, labels, group, weights, like=moments)
+        may_move = cpu.may_move(slack, labels, weights, moments, since, *state)
+        held = np.flatnonzero(~may_move)
+        assert n_forced == 300 or len(held) > (1000 if k < 60 else 100)
+        n_moved = cpu.assign(b, labels, group, weights, held, moments, *state) if held.size else 0
+        assert n_moved == 0
+    assert k == 1 or np.any(may_move)
+
+
+def test_nothing_is_known_of_rows_where_weights_or_views_vary(rng):
+    b, labels, _, weights, moments = label_case(rng, 9, np.float64)
+    state = (np.array([2.0]), np.array([3e-4, 1e-4, 2e-5]))
+    slack = cpu.slack(b, weights + np.arange(len(b)), moments, *state)
+    assert slack.shape == (len(b), 0)
+    assert np.all(cpu.may_move(slack, labels, weights, moments, moments, *state))

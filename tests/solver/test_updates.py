@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from definitions import best_embedding, materialize, objective_of, profile_objective, split_bases
+from manyview import OMVCDR
 from manyview.blocks import Sums
 from manyview.engines.in_memory import InMemory
 from manyview.errors import DataWarning
@@ -17,6 +18,7 @@ from manyview.solver.problem import Settings, pose
 from manyview.solver.state import Model
 from manyview.solver.updates import (
     accumulate,
+    double_step,
     embed,
     objective,
     orthonormalize,
@@ -145,6 +147,38 @@ def test_the_bases_never_raise_F_and_stay_orthonormal(case, lam, dims):
     before = objective_of(data, model, engine.gather("labels"), weights)
     after = objective_of(data, updated, engine.gather("labels"), weights)
     assert after <= before + 1e-12 * scale_of(data, model)
+
+
+def test_a_doubled_step_turns_twice_as_far(rng):
+    data = MultiViewData.of([rng.standard_normal((40, 2))])
+    _, model, _ = posed(data, 2, dims=(1,))
+    angle = np.arctan2(*model.bases[0][::-1, 0])
+    turned = replace(model, bases=(np.array([[np.cos(angle + 0.2)], [np.sin(angle + 0.2)]]),))
+    further = np.arctan2(*double_step(turned, model).bases[0][::-1, 0])
+    assert further - angle == pytest.approx(np.arctan(2 * np.sin(0.2) / (2 * np.cos(0.2) - 1)))
+    assert 0.39 < further - angle < 0.42
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("is_bad", [False, True])
+def test_a_doubled_step_is_taken_back_where_it_raises_F(rng, monkeypatch, is_bad):
+    centers = rng.standard_normal((5, 12))
+    labels = rng.integers(5, size=800)
+    X = [centers[labels] + rng.standard_normal((800, 12)) for _ in range(2)]
+    tried = []
+
+    def step(turned, before):
+        tried.append(1)
+        if not is_bad:
+            return double_step(turned, before)
+        bases = [orthonormalize(rng.standard_normal(H.shape)) for H in turned.bases]
+        return replace(turned, bases=tuple(bases))
+
+    monkeypatch.setattr("manyview.solver.alternation.double_step", step)
+    model = OMVCDR(5, scale=None, latent_dims=[5], n_init=1, tol=0, max_iter=8, random_state=0)
+    model.fit(X)
+    assert len(tried) == 7
+    assert np.all(np.diff(model.objective_history_) <= 1e-12 * model.objective_)
 
 
 def test_a_zero_cross_product_keeps_the_previous_basis(rng):

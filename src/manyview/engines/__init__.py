@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,10 @@ from manyview.views import MultiViewData
 if TYPE_CHECKING:
     from manyview.engines.in_memory import InMemory
 
-__all__ = ["Engine", "choose_engine", "is_too_large", "rows_per_block"]
+__all__ = ["Choice", "Engine", "choose_engine", "is_too_large", "rows_per_block"]
 
 T = TypeVar("T")
+Choice: TypeAlias = Callable[..., NDArray[np.bool_]]  # of the rows of a block
 logger = logging.getLogger(__name__)
 
 ROW_BYTES = 20  # weight, group and label of a sample
@@ -60,11 +61,18 @@ class Engine(Protocol):
         """Visit all blocks; add what they return, in the order of the blocks."""
 
     def scan(
-        self, visit: Callable[..., tuple[Block, T]], carry: T, seed: int, *shared: object
+        self,
+        visit: Callable[..., tuple[Block, T]],
+        carry: T,
+        seed: int,
+        *shared: object,
+        choose: Choice | None = None,
     ) -> T:
         """Visit all chunks in the order of `seed`; hand each what the one before returned.
 
-        A visit gets (block, kernels, carry, order of the rows in the chunk, *shared).
+        A visit gets (block, kernels, carry, order of the rows in the chunk, *shared). Of rows that
+        `choose(block, kernels, carry, *shared)` picks before the first visit, those alone are
+        gathered from all blocks, and visited in an order drawn from `seed`.
         """
 
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:

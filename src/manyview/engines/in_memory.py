@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import pairwise
 from operator import add
 from typing import Any, Literal, TypeVar
 
@@ -12,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyview.blocks import CHUNK_ROWS, Block, FloatArray, ViewRows
-from manyview.engines import rows_per_block
+from manyview.blocks import CHUNK_ROWS, Block, FloatArray, IntArray, ViewRows
+from manyview.engines import Choice, rows_per_block
 from manyview.kernels import Kernels
 from manyview.readings import Reading
 from manyview.threads import n_threads, side_by_side
@@ -23,7 +24,7 @@ __all__ = ["InMemory"]
 
 T = TypeVar("T")
 
-FIELDS = ("views", "group", "labels", "projection", "kept")
+FIELDS = ("views", "group", "labels", "projection", "kept", "slack")
 
 
 class InMemory:
@@ -124,9 +125,16 @@ class InMemory:
         return after
 
     def scan(
-        self, visit: Callable[..., tuple[Block, T]], carry: T, seed: int, *shared: object
+        self,
+        visit: Callable[..., tuple[Block, T]],
+        carry: T,
+        seed: int,
+        *shared: object,
+        choose: Choice | None = None,
     ) -> T:
         """Visit the chunks in an order drawn from `seed`, their rows from (seed, chunk)."""
+        if choose is not None:
+            return self._scan_chosen(choose, visit, carry, seed, *shared)
         assert self._block_rows is not None
         chunks_per_block = self._block_rows // CHUNK_ROWS
         n_chunks = -(-self.n_samples // CHUNK_ROWS)
@@ -138,6 +146,46 @@ class InMemory:
             part, carry = visit(part, self.kernels, carry, order, *shared)
             block.labels[start : start + CHUNK_ROWS] = part.labels
         return carry
+
+    def _scan_chosen(
+        self,
+        choose: Choice,
+        visit: Callable[..., tuple[Block, T]],
+        carry: T,
+        seed: int,
+        *shared: object,
+    ) -> T:
+        """Gather chosen rows, no more at once than a block may have, and visit them."""
+
+        def pick(block: Block) -> NDArray[np.bool_]:
+            return choose(block, self.kernels, carry, *shared)
+
+        chosen = np.flatnonzero(np.concatenate(list(side_by_side(pick, self._blocks))))
+        chosen = np.random.default_rng(seed).permutation(chosen)
+        at_once = rows_per_block(max(self._blocks[0].projection[:1].nbytes, 1))
+        for start in range(0, len(chosen), at_once):
+            rows, order = np.unique(chosen[start : start + at_once], return_inverse=True)
+            few, carry = visit(self._few(rows), self.kernels, carry, order, *shared)
+            for block, own, there in self._by_block(rows):
+                block.labels[there] = few.labels[own]
+        return carry
+
+    def _few(self, rows: IntArray) -> Block:
+        """Some rows of all blocks, without their views."""
+        parts = [_slice(block, there) for block, _, there in self._by_block(rows)]
+
+        def joined(field: str) -> NDArray[Any]:
+            return np.concatenate([getattr(part, field) for part in parts])
+
+        return Block((), joined("weights"), joined("group"), joined("labels"), joined("projection"))
+
+    def _by_block(self, rows: IntArray) -> Iterator[tuple[Block, slice, IntArray]]:
+        """Each block that has some of the rows, which of them it has, and where; rows rise."""
+        assert self._block_rows is not None
+        which, begins = np.unique(rows // self._block_rows, return_index=True)
+        for position, own in zip(which, pairwise([*begins, len(rows)]), strict=True):
+            there = rows[slice(*own)] - position * self._block_rows
+            yield self._blocks[position], slice(*own), there
 
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
         """Concatenate one field of all blocks."""
@@ -176,8 +224,8 @@ def _slice_rows(view: View, rows: slice) -> View:
     return part
 
 
-def _slice(block: Block, rows: slice) -> Block:
-    """One chunk of a block, without its views: the label step does not read them."""
+def _slice(block: Block, rows: slice | IntArray) -> Block:
+    """Some rows of a block, without its views: the label step does not read them."""
     return Block(
         (), block.weights[rows], block.group[rows], block.labels[rows], block.projection[rows]
     )

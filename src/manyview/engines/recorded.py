@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyview.blocks import Block, FloatArray
-from manyview.engines import Engine
+from manyview.engines import Choice, Engine
 from manyview.engines.in_memory import InMemory
 from manyview.readings import Reading
 from manyview.views import MultiViewData
@@ -91,13 +91,18 @@ class Recorded:
         return result
 
     def scan(
-        self, visit: Callable[..., tuple[Block, T]], carry: T, seed: int, *shared: object
+        self,
+        visit: Callable[..., tuple[Block, T]],
+        carry: T,
+        seed: int,
+        *shared: object,
+        choose: Choice | None = None,
     ) -> T:
         """Visit all chunks, or tell what came of it."""
         known = self._told()
         if known is not None:
             return known[0]  # type: ignore[no-any-return]
-        result = self._engine.scan(visit, carry, seed, *shared)
+        result = self._engine.scan(visit, carry, seed, *shared, choose=choose)
         self._write(result, False, True)
         return result
 

@@ -111,13 +111,14 @@ class Streaming(InMemory):
             )
             for view in after.views
         )
-        return replace(after, views=views, projection=hold(after.projection))
+        slack = None if after.slack is None else hold(after.slack)
+        return replace(after, views=views, projection=hold(after.projection), slack=slack)
 
 
 def _large(block: Block) -> list[Any]:
     """Arrays of a block that may live in scratch files."""
     of_views = [array for view in block.views for array in (view.values, view.factor)]
-    return [block.projection, *of_views]
+    return [block.projection, block.slack, *of_views]
 
 
 class _ReadAhead:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from manyview.blocks import CHUNK_ROWS, Block, FloatArray
-from manyview.engines import Engine
+from manyview.engines import Choice, Engine
 from manyview.engines.in_memory import InMemory
 from manyview.engines.streaming import Streaming
 from manyview.estimator import OMVCDR
@@ -225,10 +225,15 @@ class _TimedEngine:
             return self._engine.map_reduce(visit, *shared)
 
     def scan(
-        self, visit: Callable[..., tuple[Block, T]], carry: T, seed: int, *shared: object
+        self,
+        visit: Callable[..., tuple[Block, T]],
+        carry: T,
+        seed: int,
+        *shared: object,
+        choose: Choice | None = None,
     ) -> T:
         with self._clock():
-            return self._engine.scan(visit, carry, seed, *shared)
+            return self._engine.scan(visit, carry, seed, *shared, choose=choose)
 
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
         with self._clock():

@@ -96,6 +96,28 @@ class Kernels(Protocol):
     ) -> FloatArray:
         """1 − add(own) / least add of another cluster, in [0, 1], and which that is: (rows, 2)."""
 
+    def slack(
+        self,
+        projection: Any,
+        weights: FloatArray,
+        moments: ClusterMoments,
+        levels: FloatArray,
+        pull: FloatArray,
+    ) -> Any:
+        """How firmly each row sits in its nearest cluster: (rows, 3), or (rows, 0) if unknown."""
+
+    def may_move(
+        self,
+        slack: Any,
+        labels: NDArray[np.int32],
+        weights: FloatArray,
+        moments: ClusterMoments,
+        since: ClusterMoments,
+        levels: FloatArray,
+        pull: FloatArray,
+    ) -> NDArray[np.bool_]:
+        """Rows that may move now; `slack` is from the moments `since`. All, if nothing is known."""
+
     def assign(
         self,
         projection: Any,
@@ -107,7 +129,7 @@ class Kernels(Protocol):
         levels: FloatArray,
         pull: FloatArray,
     ) -> int:
-        """Sweep once over the rows in `order`; changes `labels` and `moments`, never raises F.
+        """Sweep once over the rows of `order`; changes `labels` and `moments`, never raises F.
 
         Returns the number of labels that moved.
         """

@@ -19,7 +19,9 @@ from manyview.blocks import (
     Sums,
     ViewRows,
 )
+from manyview.kernels import _products as products
 from manyview.kernels import _rows as compiled_rows
+from manyview.kernels import _slack as looks
 from manyview.kernels import _sweep as sweep
 
 __all__ = [
@@ -29,13 +31,17 @@ __all__ = [
     "columns",
     "embed",
     "margins",
+    "may_move",
     "mix",
     "moments",
     "nearest",
     "project",
     "row_squares",
     "shared_sums",
+    "slack",
 ]
+
+SAFETY = 1e-6  # more than float32 rounds
 
 
 def asarray(small: FloatArray, like: NDArray[Any]) -> NDArray[Any]:
@@ -45,7 +51,7 @@ def asarray(small: FloatArray, like: NDArray[Any]) -> NDArray[Any]:
 
 def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
     """Weighted mean, scatter and minimum of the columns; absent rows have no weight."""
-    X = _mapped(view)
+    X = products.mapped(view)
     w = weights if view.factor is None else weights * (view.factor > 0)  # (rows,)
     total = float(w.sum())
     resolution = float(np.finfo(X.dtype).eps)
@@ -53,8 +59,8 @@ def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
         return ColumnMoments(0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1]), np.inf, resolution)
     mean = np.asarray(X.T @ w.astype(X.dtype), dtype=np.float64) / total  # (d_v,)
     if isinstance(X, sparse.csr_array):
-        spread = _stored(X, (X.data - mean[X.indices]) ** 2)
-        stored = _stored(X, np.ones(X.nnz)).T @ w  # (d_v,): weight of the entries that are not zero
+        spread = products.stored(X, (X.data - mean[X.indices]) ** 2)
+        stored = products.stored(X, np.ones(X.nnz)).T @ w  # (d_v,): weight where X is not zero
         scatter = spread.T @ w + np.maximum(total - stored, 0) * mean**2
         smallest = min(float(X.data.min(initial=0.0)), 0.0)
     else:
@@ -70,15 +76,15 @@ def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
 
 def row_squares(view: ViewRows) -> FloatArray:
     """‖map(x) ∘ scale − offset‖² of each row."""
-    X = _mapped(view)
+    X = products.mapped(view)
     if view.gram is not None:
         return np.asarray(compiled_rows.mixed_squares(X.indptr, X.indices, X.data, view.gram))
     d = X.shape[1]
     scale = np.ones(d) if view.scale is None else view.scale
     offset = np.zeros(d) if view.offset is None else view.offset
     if isinstance(X, sparse.csr_array):
-        stored = _stored(X, (X.data * scale[X.indices] - offset[X.indices]) ** 2)
-        at_zero = offset @ offset - _stored(X, offset[X.indices] ** 2).sum(axis=1)
+        stored = products.stored(X, (X.data * scale[X.indices] - offset[X.indices]) ** 2)
+        at_zero = offset @ offset - products.stored(X, offset[X.indices] ** 2).sum(axis=1)
         at_zero[np.diff(X.indptr) == d] = 0  # a full row has no zeros, only rounding
         return np.asarray(stored.sum(axis=1) + np.maximum(at_zero, 0))
     return np.asarray(compiled_rows.row_squares(X, scale, offset))
@@ -89,7 +95,7 @@ def project(views: Sequence[ViewRows], bases: Sequence[FloatArray]) -> NDArray[A
     dtype = np.result_type(*(view.values.dtype for view in views))
     total = None
     for view, H in zip(views, bases, strict=True):
-        part = _times_basis(view, H)
+        part = products.times_basis(view, H)
         if total is None:
             total = part.astype(dtype, copy=False)
         else:
@@ -100,14 +106,14 @@ def project(views: Sequence[ViewRows], bases: Sequence[FloatArray]) -> NDArray[A
 
 def accumulate(views: Sequence[ViewRows], embedding: NDArray[Any]) -> Sums:
     """C_v = X_vᵀ Z."""
-    return Sums(tuple(_transposed_times(view, embedding) for view in views))
+    return Sums(tuple(products.transposed_times(view, embedding) for view in views))
 
 
 def shared_sums(view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
     """Σ_i s_ci x_i: the shares, times the row factors, times the view."""
-    X = _mapped(view)
+    X = products.mapped(view)
     if view.factor is not None:
-        shares = _stored(shares, shares.data * view.factor[shares.indices])
+        shares = products.stored(shares, shares.data * view.factor[shares.indices])
     sums = shares.astype(X.dtype) @ X
     total = np.asarray(
         sums.toarray() if isinstance(sums, sparse.csr_array) else sums, dtype=np.float64
@@ -181,7 +187,7 @@ def nearest(
     labels = np.empty(len(projection), dtype=np.int32)
     clusters = _clusters(moments, levels, pull)
     costs = sweep.prepare_all(clusters, 1.0)
-    for rows in _blocks(projection, moments.rows.shape[1]):
+    for rows in _blocks(len(projection), moments.rows.shape[1]):
         b = projection[rows]
         bounds = _bounds(b, clusters, costs, 1.0)
         sweep.nearest(clusters, costs, bounds, b, group[rows], labels[rows])
@@ -200,10 +206,51 @@ def margins(
     out = np.empty((len(projection), 2))
     clusters = _clusters(moments, levels, pull)
     costs = sweep.prepare_all(clusters, 1.0)
-    for rows in _blocks(projection, moments.rows.shape[1]):
+    for rows in _blocks(len(projection), moments.rows.shape[1]):
         b = projection[rows]
         bounds = _bounds(b, clusters, costs, 1.0)
         sweep.margins(clusters, costs, bounds, b, labels[rows], group[rows], out[rows])
+    return out
+
+
+def slack(
+    projection: NDArray[Any],
+    weights: FloatArray,
+    moments: ClusterMoments,
+    levels: FloatArray,
+    pull: FloatArray,
+) -> NDArray[Any]:
+    """Nearest cluster, the distance to it and to the next; unknown where weights or views vary."""
+    if len(levels) > 1 or not _all_same(weights):
+        return np.empty((len(projection), 0), dtype=projection.dtype)
+    clusters = _clusters(moments, levels, pull)
+    costs = sweep.prepare_all(clusters, weights[0])
+    out = np.empty((len(projection), 3))
+    for rows in _blocks(len(projection), moments.rows.shape[1]):
+        bounds = _bounds(projection[rows], clusters, costs, weights[0])
+        looks.slack(costs, bounds, out[rows])
+    return (out * (1.0, 1 + SAFETY, 1 - SAFETY)).astype(np.float32)
+
+
+def may_move(
+    slack: NDArray[Any],
+    labels: NDArray[np.int32],
+    weights: FloatArray,
+    moments: ClusterMoments,
+    since: ClusterMoments,
+    levels: FloatArray,
+    pull: FloatArray,
+) -> NDArray[np.bool_]:
+    """Rows that the distances of earlier do not hold where they are."""
+    out = np.ones(len(labels), dtype=np.bool_)
+    if slack.shape[1] == 0:
+        return out
+    clusters = _clusters(moments, levels, pull)
+    costs = sweep.prepare_all(clusters, weights[0])
+    before = sweep.prepare_all(_clusters(since, levels, pull), weights[0])
+    bounds = _no_bounds(costs)._replace(slope=before.slope[0], center=before.center)
+    sweep.bound_all(clusters, costs, bounds, weights[0])
+    looks.may_move(slack, labels, before, costs, bounds, out)
     return out
 
 
@@ -220,10 +267,10 @@ def assign(
     """One sequential sweep; `labels` and `moments` are updated in place."""
     tolerance = 1e-12 if projection.dtype == np.float64 else 1e-6
     clusters = _clusters(moments, levels, pull)
-    same_weight = bool(np.all(weights == weights[0]))
+    same_weight = _all_same(weights)
     n_moved = 0
     costs = sweep.prepare_all(clusters, weights[order[0]])
-    for rows in _blocks(projection, moments.rows.shape[1]):
+    for rows in _blocks(len(order), moments.rows.shape[1]):
         part = order[rows]
         is_whole = len(part) == len(projection)
         b = projection if is_whole else projection[part]
@@ -241,25 +288,25 @@ def assign(
     return n_moved
 
 
-def _blocks(projection: NDArray[Any], n_clusters: int) -> Iterator[slice]:
+def _blocks(n_rows: int, n_clusters: int) -> Iterator[slice]:
     """Rows whose costs for all clusters fit into the cache."""
-    n_rows = max(CHUNK_ROWS * 4000 // max(n_clusters, 4000), 64)
-    for start in range(0, len(projection), n_rows):
-        yield slice(start, start + n_rows)
+    at_once = max(CHUNK_ROWS * 4000 // max(n_clusters, 4000), 64)
+    for start in range(0, n_rows, at_once):
+        yield slice(start, start + at_once)
+
+
+def _all_same(weights: FloatArray) -> bool:
+    return bool(np.all(weights == weights[0]))
 
 
 def _bounds(
     b: NDArray[Any], clusters: sweep.Clusters, costs: sweep.Costs, weight: float | None
 ) -> sweep.Bounds:
     """Costs of all rows by one matrix product; none where the weights or the views vary."""
-    k, D = costs.center.shape
-    m = len(clusters.pull)
-    per_cluster = [np.zeros(k), np.ones(k), np.zeros((2, k))]
+    nothing = _no_bounds(costs, b.dtype)
     if weight is None or len(clusters.levels) > 1:
-        nothing = np.empty((0, k), dtype=b.dtype)
-        return sweep.Bounds(
-            nothing, nothing, 0.0, np.empty((0, m)), np.empty((0, D)), np.empty(0), *per_cluster
-        )
+        return nothing
+    D, m = b.shape[1], len(clusters.pull)
     slope = costs.slope[0]  # (k, m)
     widths = clusters.ends - clusters.starts
     drawn = np.repeat(slope, widths, axis=1) * costs.center  # (k, D)
@@ -270,11 +317,18 @@ def _bounds(
     left = np.hstack([b, square, np.ones((len(b), 1), dtype=b.dtype)])
     right = np.hstack([-2 * drawn, (1 - rounding) * slope, (1 - rounding) * length[:, None]])
     least = left @ right.T.astype(b.dtype)  # (rows, k)
-    bounds = sweep.Bounds(
-        least, square, rounding, slope.copy(), costs.center.copy(), length, *per_cluster
-    )
+    started = (slope.copy(), costs.center.copy(), length)
+    bounds = sweep.Bounds(least, square, rounding, *started, *nothing[6:])
     sweep.bound_all(clusters, costs, bounds, weight)
     return bounds
+
+
+def _no_bounds(costs: sweep.Costs, dtype: Any = np.float64) -> sweep.Bounds:
+    """Bounds of no rows, with clusters that have not moved."""
+    _, k, m = costs.slope.shape
+    nothing = np.empty((0, k), dtype=dtype)
+    none = (nothing, nothing, 0.0, np.empty((0, m)), np.empty((0, costs.center.shape[1])))
+    return sweep.Bounds(*none, np.empty(0), np.zeros(k), np.ones(k), np.zeros((2, k)))
 
 
 def _clusters(moments: ClusterMoments, levels: FloatArray, pull: FloatArray) -> sweep.Clusters:
@@ -287,72 +341,3 @@ def _clusters(moments: ClusterMoments, levels: FloatArray, pull: FloatArray) -> 
 def _ends(starts: IntArray, n_columns: int) -> IntArray:
     """Column after the last of each space."""
     return np.append(starts[1:], n_columns)
-
-
-def _stored(X: sparse.csr_array[Any], values: FloatArray) -> sparse.csr_array[Any]:
-    """Other values, in float64, at the stored entries of X."""
-    return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
-
-
-def _mapped(view: ViewRows) -> Any:
-    """map(x), with the rows of absent samples set to zero."""
-    X = view.values
-    if not isinstance(X, sparse.csr_array):
-        X = np.asarray(X)  # read now, where it is on disk
-    if view.absent is not None:
-        X = X.copy()
-        if isinstance(X, sparse.csr_array):
-            X.data[np.isin(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), view.absent)] = 0
-        else:
-            X[view.absent] = 0
-    if not view.takes_root:
-        return X
-    return X.sqrt() if isinstance(X, sparse.csr_array) else np.sqrt(X)
-
-
-def _relative(view: ViewRows) -> NDArray[Any]:
-    """x' − baseline, row by row: the subtraction that must come before the product."""
-    X = _mapped(view)
-    if isinstance(X, sparse.csr_array):  # far from the origin: there are no zeros to save
-        X = X.toarray()
-    rows = np.array(X) if view.scale is None else X * view.scale.astype(X.dtype)
-    if view.offset is not None:
-        rows -= view.offset.astype(X.dtype)
-    if view.factor is not None:
-        rows *= view.factor[:, None].astype(X.dtype)
-    rows -= np.asarray(view.baseline, dtype=X.dtype)
-    return np.asarray(rows)
-
-
-def _times_basis(view: ViewRows, H: FloatArray) -> NDArray[Any]:
-    """X' H = f · (map(X) (scale ∘ H) − offset · H); with a baseline, (X' − baseline) H."""
-    if view.baseline is not None:
-        rows = _relative(view)
-        return np.asarray(rows @ H.astype(rows.dtype))
-    X = _mapped(view)
-    scaled = H if view.scale is None else view.scale[:, None] * H  # (d_v, D)
-    if view.table is not None:
-        scaled = view.table @ scaled
-    product = X @ scaled.astype(X.dtype)  # (rows, D)
-    if view.offset is not None:
-        product -= (view.offset @ H).astype(X.dtype)
-    if view.factor is not None:
-        product *= view.factor[:, None].astype(X.dtype)
-    return np.asarray(product)
-
-
-def _transposed_times(view: ViewRows, Z: NDArray[Any]) -> FloatArray:
-    """X'ᵀ Z = scale ∘ (map(X)ᵀ (f ∘ Z)) − offset ⊗ Σ f z."""
-    if view.baseline is not None:
-        relative = np.asarray(_relative(view).T @ Z, dtype=np.float64)
-        return relative + np.outer(view.baseline, Z.sum(axis=0, dtype=np.float64))
-    X = _mapped(view)
-    weighted = Z if view.factor is None else Z * view.factor[:, None].astype(Z.dtype)  # (rows, D)
-    product = np.asarray(X.T @ weighted.astype(X.dtype, copy=False), dtype=np.float64)  # (d_v, D)
-    if view.table is not None:
-        product = view.table.T @ product
-    if view.scale is not None:
-        product = product * view.scale[:, None]
-    if view.offset is not None:
-        product = product - np.outer(view.offset, weighted.sum(axis=0, dtype=np.float64))
-    return product

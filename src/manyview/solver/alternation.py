@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
 
-from manyview.blocks import ClusterMoments
+from manyview.blocks import ClusterMoments, Sums
 from manyview.contingency import Table
 from manyview.engines import Engine
 from manyview.errors import DataWarning
 from manyview.solver import initialization as start
 from manyview.solver.state import Model, OnStep, Problem, Progress, Solution, Step
 from manyview.solver.updates import (
+    Swept,
     accumulate,
+    appraise,
     compare,
+    double_step,
     keep,
+    may_move,
     objective,
     place,
     predict,
@@ -35,6 +40,8 @@ __all__ = ["Schedule", "polish", "solve"]
 
 RESTING_SHARE = 1 / 500  # labels that move in an iteration at rest, as a share of the samples
 BRISK_SHARE = 1 / 200  # the same for a brisk start
+SETTLING_SHARE = 1 / 100  # the same where the next fall of F can be foreseen
+LOOK_SHARE = 1 / 20  # labels that move in a sweep once it pays to know which may
 RESTING_FALL = 20  # fall of F in an iteration at rest, over `tol`
 WORTHWHILE = 5e-4  # how much lower F must be at the first bases for another brisk start to go on
 SAME = 1e-9
@@ -52,6 +59,8 @@ class Schedule:
     last_sweeps: int = 1000  # after the last iteration, at most
     keeps_labels: bool = False  # the first start begins with the labels that the engine has
     is_brisk: bool = False  # ends once labels rest or F does, and at the first bases if behind
+    strides: bool = False  # bases turn twice as far as eq. (H) says, where F is no higher there
+    foresees: bool = False  # ends once the next fall of F is likely to be small
 
 
 def solve(
@@ -105,7 +114,7 @@ def polish(
     # moments are told from the means of the sample: the origin stays where it was
     model = replace(coarse.model, problem=replace(problem, means=sampled.means))
     _label(engine, model, coarse.moments.grown(problem.weight / sampled.weight))
-    goes_on = replace(schedule, n_init=1, first_sweeps=1)
+    goes_on = replace(schedule, n_init=1, first_sweeps=1, foresees=not schedule.is_brisk)
     run = _Run(engine, goes_on, 0, int(rng.integers(2**31)), on_step)
     solution = run.alternate(model)
     assert solution is not None
@@ -166,17 +175,19 @@ class _Run:
         n_resting, converged = 0, False
         for n_iter in range(1, schedule.max_iter + 1):
             cross = engine.map_reduce(accumulate, shrinkage(moments, model))
-            model = update_H(cross, model)  # eq. (H)
-            moments = engine.map_reduce(project, model)  # b, and n, b̄, S
+            model, moments = self._turn(cross, model, n_iter)  # eq. (H); b, and n, b̄, S
             self._report("bases", n_iter, moments, model)
-            moments, n_moved = self._sweep(moments, model)  # eq. (Y)
+            moments, n_moved, _ = self._sweep(moments, model)  # eq. (Y)
             self._report("labels", n_iter, moments, model, n_moved)
             model = self._weigh(n_iter, moments, model, n_moved)  # eq. (α)
-            fall = 1 - self._trace[-1] / self._trace[-2] if self._trace[-2] else 0.0
+            fall = self._fall(-1)
             share = BRISK_SHARE if schedule.is_brisk else RESTING_SHARE
             n_resting = n_resting + 1 if n_moved <= share * engine.n_samples else 0
             signs = (n_resting >= 2, fall <= RESTING_FALL * schedule.tol)
             is_over = any(signs) if schedule.is_brisk else all(signs)
+            if schedule.foresees and n_iter > 1 and n_moved <= SETTLING_SHARE * engine.n_samples:
+                before = self._fall(-2)
+                fall *= min(fall / before, 1.0) if before > 0 else 1.0  # as fast as it has slowed
             converged = is_over or fall <= schedule.tol
             if converged:
                 break
@@ -192,6 +203,25 @@ class _Run:
             start=self._start,
         )
 
+    def _turn(self, cross: Sums, model: Model, n_iter: int) -> tuple[Model, ClusterMoments]:
+        """New bases, and the moments of b at them.
+
+        Eq. (H) minimizes a bound on F that is curved more than F. At twice its step the bound is
+        about where it was and F below, and what changes slowly gets there in half as many steps.
+        """
+        turned = update_H(cross, model)
+        if self._schedule.strides and n_iter > 1:
+            further = double_step(turned, model)
+            moments = self._engine.map_reduce(project, further)
+            if objective(moments, further) <= self._trace[-1]:
+                return further, moments
+        return turned, self._engine.map_reduce(project, turned)
+
+    def _fall(self, position: int) -> float:
+        """Relative fall of F in an iteration."""
+        now, before = self._trace[position], self._trace[position - 1]
+        return 1 - now / before if before else 0.0
+
     def _first_sweeps(self, model: Model) -> int:
         """Sweeps before the first iteration: no more than about ten iterations cost."""
         problem = model.problem
@@ -205,22 +235,32 @@ class _Run:
         self._trace.append(self._report("weights", n_iter, moments, model, n_moved))
         return model
 
-    def _sweep(self, moments: ClusterMoments, model: Model) -> tuple[ClusterMoments, int]:
-        """One pass over all samples in an order of its own."""
+    def _sweep(
+        self, moments: ClusterMoments, model: Model, since: ClusterMoments | None = None
+    ) -> Swept:
+        """One pass over all samples, or those that may move, in an order of its own."""
         seed = int(self._rng.integers(2**31))
+        choose = None if since is None else partial(may_move, since=since)
         with limit_blas(1):  # products of a chunk: a second thread mostly waits
-            return self._engine.scan(update_Y, (moments.copy(), 0), seed, model)
+            return self._engine.scan(update_Y, (moments.copy(), 0, 0), seed, model, choose=choose)
 
     def _settle(
         self, moments: ClusterMoments, model: Model, max_sweeps: int
     ) -> tuple[ClusterMoments, int]:
-        """Sweep at fixed bases and weights until no label moves, so that `predict` agrees."""
-        total = 0
+        """Sweep at fixed bases and weights until no label moves, so that `predict` agrees.
+
+        Once most labels rest, only samples that may move are seen; which, is looked at anew when
+        that has come to as many as there are.
+        """
+        total, n_seen, since = 0, 0, None
         for _ in range(max_sweeps):
-            moments, n_moved = self._sweep(moments, model)
-            total += n_moved
+            moments, n_moved, n_more = self._sweep(moments, model, since)
+            total, n_seen = total + n_moved, n_seen + n_more
             if n_moved == 0:
                 break
+            if n_seen >= self._engine.n_samples and n_moved <= LOOK_SHARE * n_more:
+                self._engine.map_reduce(appraise, model, moments)
+                since, n_seen = moments, 0
         return self._engine.map_reduce(recount, model), total
 
     def _report(

@@ -43,6 +43,7 @@ def fit(
     if n_anchors == 0:
         problem = pose(engine, settings, view_names)
         check(problem, 0)
+        schedule = replace(schedule, strides=True)
         few = engine.subsample(n_few, rng)
         if few is engine:
             solution = solve(engine, problem, schedule, rng, on_step)

@@ -17,6 +17,7 @@ from manyview.threads import n_threads
 __all__ = ["Footprint"]
 
 KEPT_PRODUCTS = 8  # arrays like the projections that a thread holds at its peak, as measured
+SLACK_BYTES = 12  # three float32
 N_COORDINATES = 16  # bytes: starts hold two float64 for each dimension of the largest space
 
 
@@ -39,9 +40,10 @@ class Footprint:
 
     @property
     def made_row(self) -> int:
-        """Bytes of what visits make of a sample and the engine keeps: b, and shares or factors."""
+        """Bytes of what visits make of a sample and the engine keeps: b, slack, shares, factors."""
         shares = N_NEAREST * (self.n_readings * self.itemsize + 4)
-        return self._projected_row + (shares if self.n_anchors else 8 * self.n_readings)
+        made = self._projected_row + SLACK_BYTES
+        return made + (shares if self.n_anchors else 8 * self.n_readings)
 
     @property
     def _projected_row(self) -> int:

@@ -61,7 +61,7 @@ def learn(engine: Engine, fitted: Fitted, seen: Seen, rng: Generator) -> tuple[F
     engine.map_reduce(predict, model, before)
     moments = before + engine.map_reduce(recount, model)
     seed = int(rng.integers(2**31))
-    moments, _ = engine.scan(update_Y, (moments.copy(), 0), seed, model)
+    moments, _, _ = engine.scan(update_Y, (moments.copy(), 0, 0), seed, model)
     cross = seen.cross + engine.map_reduce(accumulate, shrinkage(moments, model))
     model = update_H(cross, model)
     totals = seen.totals + engine.map_reduce(sum_clusters, problem)

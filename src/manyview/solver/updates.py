@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from manyview.blocks import Block, ClusterMoments, FloatArray, IntArray, Shrinkage, Sums, ViewRows
@@ -21,11 +22,15 @@ from manyview.solver.state import Model
 from manyview.threads import side_by_side
 
 __all__ = [
+    "Swept",
     "accumulate",
+    "appraise",
     "compare",
     "confide",
+    "double_step",
     "embed",
     "keep",
+    "may_move",
     "objective",
     "orthonormalize",
     "orthonormalize_all",
@@ -40,6 +45,8 @@ __all__ = [
     "update_Y",
     "update_alpha",
 ]
+
+Swept: TypeAlias = tuple[ClusterMoments, int, int]  # after a sweep; rows that moved, and were seen
 
 WELL_CONDITIONED = 1e-8  # least over largest eigenvalue of CᵀC
 
@@ -74,23 +81,31 @@ def predict(
 def update_Y(
     block: Block,
     kernels: Kernels,
-    carry: tuple[ClusterMoments, int],
+    carry: Swept,
     order: IntArray,
     model: Model,
-) -> tuple[Block, tuple[ClusterMoments, int]]:
+) -> tuple[Block, Swept]:
     """Move each sample, in the given order, to the cluster that lowers F most."""
-    moments, n_moved = carry
-    moved = kernels.assign(
-        block.projection,
-        block.labels,
-        block.group,
-        block.weights,
-        order,
-        moments,
-        model.problem.levels,
-        model.pull,
-    )
-    return block, (moments, n_moved + moved)
+    moments, n_moved, n_seen = carry
+    rows = (block.projection, block.labels, block.group, block.weights)
+    moved = kernels.assign(*rows, order, moments, model.problem.levels, model.pull)
+    return block, (moments, n_moved + moved, n_seen + len(order))
+
+
+def appraise(
+    block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
+) -> tuple[Block, Sums]:
+    """Note how firmly each sample sits in its nearest cluster."""
+    state = (moments, model.problem.levels, model.pull)
+    return replace(block, slack=kernels.slack(block.projection, block.weights, *state)), Sums(())
+
+
+def may_move(
+    block: Block, kernels: Kernels, carry: Swept, model: Model, since: ClusterMoments
+) -> NDArray[np.bool_]:
+    """Samples that may move now; the others sat firmly when `appraise` was told of `since`."""
+    rows = (block.slack, block.labels, block.weights)
+    return kernels.may_move(*rows, carry[0], since, model.problem.levels, model.pull)
 
 
 def accumulate(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, Sums]:
@@ -209,6 +224,12 @@ def update_H(cross: Sums, model: Model) -> Model:
     parts = [np.split(C, starts, axis=1) for C in cross.arrays]
     before = [np.split(H, starts, axis=1) for H in model.bases]
     return replace(model, bases=orthonormalize_all(parts, before))
+
+
+def double_step(turned: Model, before: Model) -> Model:
+    """H = polar factor of 2 H − H_before: as far again as the bases have turned."""
+    ahead = [2 * H - B for H, B in zip(turned.bases, before.bases, strict=True)]
+    return update_H(Sums(tuple(ahead)), turned)
 
 
 def orthonormalize_all(
