@@ -18,7 +18,7 @@ from manyview.datasets import make_multiview_blobs
 from manyview.engines.streaming import Streaming
 from manyview.errors import CheckpointError
 from manyview.kernels import choose_kernels
-from manyview.solver import fitting
+from manyview.solver import alternation, fitting
 from manyview.solver.updates import keep
 
 N = 4 * CHUNK_ROWS + 77
@@ -41,8 +41,9 @@ def on_disk(arrays, tmp_path):
 
 @pytest.fixture
 def few_rows(monkeypatch):
-    """Starts on a sample, and a polish on all rows, for small data, too."""
+    """Starts on a sample, a polish on all rows, and looks at which may move, for small data too."""
     monkeypatch.setattr(fitting, "SAMPLE_ROWS", 1000)
+    monkeypatch.setattr(alternation, "LOOK_ROWS", 1)
 
 
 SETTINGS = {"as given": {"scale": None, "n_init": 2}, "default": {}, "z": {"scale": "z"}}
@@ -171,8 +172,8 @@ def test_a_fit_stopped_anywhere_goes_on_to_the_same_result(
 PROGRAM = """
 import sys, time
 from manyview import OMVCDR
-from manyview.solver import fitting
-fitting.SAMPLE_ROWS = 1000
+from manyview.solver import alternation, fitting
+fitting.SAMPLE_ROWS, alternation.LOOK_ROWS = 1000, 1
 model = OMVCDR(5, scale=None, n_init=1, tol=0, max_iter=60, engine="stream", random_state=0)
 model.fit(sys.argv[1:3], checkpoint=sys.argv[3], callback=lambda progress: time.sleep(0.2))
 """

@@ -41,7 +41,8 @@ __all__ = ["Schedule", "polish", "solve"]
 RESTING_SHARE = 1 / 500  # labels that move in an iteration at rest, as a share of the samples
 BRISK_SHARE = 1 / 200  # the same for a brisk start
 SETTLING_SHARE = 1 / 100  # the same where the next fall of F can be foreseen
-LOOK_SHARE = 1 / 20  # labels that move in a sweep once it pays to know which may
+LOOK_ROWS = 8192  # of fewer samples, a sweep of all costs no more than to know which may move
+LOOK_SHARE = 1 / 20  # labels that move in a sweep once it pays to know
 RESTING_FALL = 20  # fall of F in an iteration at rest, over `tol`
 WORTHWHILE = 5e-4  # how much lower F must be at the first bases for another brisk start to go on
 SAME = 1e-9
@@ -252,13 +253,14 @@ class _Run:
         Once most labels rest, only samples that may move are seen; which, is looked at anew when
         that has come to as many as there are.
         """
+        n = self._engine.n_samples
         total, n_seen, since = 0, 0, None
         for _ in range(max_sweeps):
             moments, n_moved, n_more = self._sweep(moments, model, since)
             total, n_seen = total + n_moved, n_seen + n_more
             if n_moved == 0:
                 break
-            if n_seen >= self._engine.n_samples and n_moved <= LOOK_SHARE * n_more:
+            if n >= LOOK_ROWS and n_seen >= n and n_moved <= LOOK_SHARE * n:
                 self._engine.map_reduce(appraise, model, moments)
                 since, n_seen = moments, 0
         return self._engine.map_reduce(recount, model), total
