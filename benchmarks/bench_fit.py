@@ -17,7 +17,6 @@ With one thread the clock counts the time of this process alone; else it is that
 from __future__ import annotations
 
 import argparse
-import platform
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -35,8 +34,8 @@ from manyview import OMVCDR, MultiViewData, memory
 from manyview.datasets import load_benchmark, make_multiview_blobs
 from manyview.datasets.benchmarks import benchmark_files
 from manyview.errors import ConvergenceWarning
-from manyview.threads import limit_threads
-from measuring import iteration_times
+from manyview.threads import limit_threads, n_threads
+from measuring import iteration_times, machine
 from page import keep_rows
 
 N_ITER = 4  # of each timed run
@@ -189,10 +188,11 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)  # few iterations on purpose
     rows: list[dict[str, object]] = []
+    machine()  # the load before this began
     with limit_threads(arguments.threads):
         clock = Clock(arguments.threads)
         for row in run(quick=arguments.quick, repeats=arguments.repeats, clock=clock):
-            rows.append({**row, "threads": arguments.threads, "machine": platform.machine()})
+            rows.append({**row, **machine(), "threads": arguments.threads or n_threads()})
     report(pd.DataFrame(rows))
     keep_rows(arguments.out, pd.DataFrame(rows))
 

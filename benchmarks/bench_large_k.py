@@ -2,9 +2,9 @@
 
 Growth: seconds of an iteration for k from 10 to 1000 at fixed `latent_dims`, with the fitted
 exponent. New samples: `predict` at k = 1000 on views of 512 + 768 features, as a ratio to the bare
-products X H and b Cᵀ; both at one thread, by the time of this process. A whole fit of 10 000
-clusters: seconds and peak of memory beside that of an array of (samples, clusters), which is never
-made.
+products X H and b Cᵀ; both at one thread, by the time of this process. Whole fits of 10 000
+clusters, in memory and streamed from files: seconds, and peak of memory beside that of an array of
+(samples, clusters), which is never made; and whether both found the same.
 
     python benchmarks/bench_large_k.py [--quick] [--out benchmarks/results/bench_large_k.csv]
 """
@@ -12,6 +12,7 @@ made.
 from __future__ import annotations
 
 import argparse
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ import pandas as pd
 from manyview import OMVCDR, memory
 from manyview.errors import ConvergenceWarning
 from manyview.threads import limit_threads
+from measuring import exponent, machine
 from page import keep_rows
 
 DIMS = (32, 64)  # of the latent spaces, whatever k is
@@ -65,6 +67,17 @@ def growth(n: int, counts: list[int]) -> Iterator[dict[str, object]]:
         yield {"what": "iteration", "n": n, "k": k, "seconds": seconds}
 
 
+def growth_told(rows: pd.DataFrame) -> str:
+    """The exponents of an iteration, over all numbers of clusters and over the last three."""
+    curve = rows[rows["what"] == "iteration"]
+    whole, late = (exponent(part["k"], part["seconds"]) for part in (curve, curve[-3:]))
+    first, last, from_k = curve["k"].iloc[0], curve["k"].iloc[-1], curve["k"].iloc[-3]
+    return (
+        f"the time of an iteration grows with k to the power of {whole:.2f} from {first} to {last} "
+        f"clusters, of {late:.2f} from {from_k} on"
+    )
+
+
 def prediction(n: int, k: int) -> dict[str, object]:
     """Rows a second of `predict`, over those of its bare products."""
     views = blobs(n, (512, 768), k)
@@ -85,19 +98,29 @@ def prediction(n: int, k: int) -> dict[str, object]:
     return {"what": "predict", "n": n, "k": k, "seconds": ours, "bare_s": bare}
 
 
-def many(n: int, k: int) -> dict[str, object]:
-    """A whole fit of many clusters."""
+def many(n: int, k: int, folder: Path) -> Iterator[dict[str, object]]:
+    """A whole fit of many clusters, by each engine."""
     views = blobs(n, (32, 32), k)
-    model = OMVCDR(k, scale=None, n_init=1, max_iter=3, random_state=0)
-    held = memory.start_peak()
-    seconds = timed(partial(model.fit, views))
-    extra = memory.peak() - held
-    n_found = len(np.unique(model.labels_))
-    print(
-        f"fit of {n} × (32, 32) at k={k}: {seconds:.1f} s, {n_found} clusters, "
-        f"{extra / 1e6:.0f} MB; (samples, clusters) would be {4e-6 * n * k:.0f} MB"
-    )
-    return {"what": "fit", "n": n, "k": k, "seconds": seconds, "bytes": extra}
+    for view, X in enumerate(views):
+        np.save(folder / f"{view}.npy", X)
+    files = [str(folder / f"{view}.npy") for view in range(len(views))]
+    first: OMVCDR | None = None
+    for engine, given in {"memory": views, "stream": files}.items():
+        model = OMVCDR(k, scale=None, n_init=1, max_iter=3, engine=engine, random_state=0)
+        held = memory.start_peak()
+        seconds = timed(partial(model.fit, given))
+        extra = memory.peak() - held
+        first = first or model
+        same = float(np.mean(model.labels_ == first.labels_))
+        n_found = len(np.unique(model.labels_))
+        print(
+            f"fit of {n} × (32, 32) at k={k}, {engine}: {seconds:.1f} s, {n_found} clusters, "
+            f"{extra / 1e6:.0f} MB; (samples, clusters) would be {4e-6 * n * k:.0f} MB; "
+            f"{same:.4f} of the labels as in memory, F {model.objective_ / first.objective_:.7f} ×",
+            flush=True,
+        )
+        found = {"bytes": extra, "clusters": n_found, "same": same}
+        yield {"what": "fit", "engine": engine, "n": n, "k": k, "seconds": seconds, **found}
 
 
 def main() -> None:
@@ -108,16 +131,16 @@ def main() -> None:
     arguments = parser.parse_args()
     quick = arguments.quick
     warnings.simplefilter("ignore", ConvergenceWarning)  # few iterations on purpose
+    machine()  # the load before this began
     with limit_threads(1):
         OMVCDR(2, scale=None, n_init=1).fit(blobs(100, (4, 4), 2))  # compile
         rows = list(growth(20_000 if quick else 60_000, [10, 30, 100, 300, 1000]))
         curve = pd.DataFrame(rows)
-        exponent = np.polyfit(np.log(curve["k"]), np.log(curve["seconds"]), 1)[0]
-        last = np.polyfit(np.log(curve["k"][-3:]), np.log(curve["seconds"][-3:]), 1)[0]
-        print(f"iteration: seconds ∝ k^{exponent:.2f}, from k=100 on k^{last:.2f}")
+        print(growth_told(curve))
         rows.append(prediction(10_000 if quick else 50_000, 1000))
-        rows.append(many(*((20_000, 2000) if quick else (60_000, 10_000))))
-    keep_rows(arguments.out, pd.DataFrame(rows))
+        with tempfile.TemporaryDirectory() as folder:
+            rows += many(*((20_000, 2000) if quick else (60_000, 10_000)), Path(folder))
+    keep_rows(arguments.out, pd.DataFrame(rows).assign(**machine(), threads=1))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 import bench_engines
 import bench_estimate
+import bench_large_k
 import bench_memory
 import bench_peers
 import bench_scaling
@@ -302,6 +303,27 @@ def tell_fit(rows: pd.DataFrame) -> str:
     return markdown(header, lines) + "\n\n" + markdown(names, whole)
 
 
+def tell_large_k(rows: pd.DataFrame) -> str:
+    """What iterations, new samples and whole fits take."""
+    header = ["what", "samples", "k", "seconds", "beside"]
+    lines = []
+    for row in rows.to_dict("records"):
+        what, beside = row["what"], ""
+        if what == "predict":
+            beside = f"{row['bare_s'] / row['seconds']:.2f} of the rate of the bare products"
+        if what == "fit":
+            what = f"fit, {row['engine']}"
+            made = 4e-6 * row["n"] * row["k"]
+            beside = (
+                f"{row['clusters']:.0f} clusters, {row['bytes'] / 1e6:.0f} MB (samples × clusters: "
+                f"{made:.0f} MB), {row['same']:.4f} of the labels as in memory"
+            )
+        size = f"{row['n']:,}".replace(",", " ")
+        lines.append([what, size, str(row["k"]), f"{row['seconds']:.2f}", beside])
+    grown = bench_large_k.growth_told(rows)
+    return f"{grown[0].upper()}{grown[1:]}.\n\n{markdown(header, lines)}"
+
+
 def tell_estimate(rows: pd.DataFrame) -> str:
     """What was foretold, and what came."""
     lines = [
@@ -318,17 +340,8 @@ def tell_estimate(rows: pd.DataFrame) -> str:
         ]
         for row in rows.to_dict("records")
     ]
-    header = [
-        "engine",
-        "samples",
-        "k",
-        "seconds told",
-        "taken",
-        "ratio",
-        "MB told",
-        "taken",
-        "ratio",
-    ]
+    came = ["taken", "ratio"]
+    header = ["engine", "samples", "k", "seconds told", *came, "MB told", *came]
     return markdown(header, lines) + "\n\n" + bench_estimate.findings(rows).replace("\n", ". ")
 
 
@@ -343,7 +356,11 @@ PARTS: dict[str, tuple[Draw, Tell, str]] = {
 }
 
 
-TABLES: dict[str, Tell] = {"fit": tell_fit, "estimate": tell_estimate}  # without a plot
+TABLES: dict[str, Tell] = {  # without a plot
+    "fit": tell_fit,
+    "large_k": tell_large_k,
+    "estimate": tell_estimate,
+}
 
 
 def write_part(name: str, rows: pd.DataFrame, page: Path) -> None:
@@ -368,7 +385,9 @@ def main() -> None:
         if path.exists() and name in PARTS:
             write_part(name, pd.read_csv(path), arguments.page)
         elif path.exists():
-            write_section(arguments.page, name, TABLES[name](pd.read_csv(path)))
+            rows = pd.read_csv(path)
+            told = [conditions(rows)] if "versions" in rows else []
+            write_section(arguments.page, name, "\n\n".join([TABLES[name](rows), *told]))
         else:
             print(f"{path}: no such file; run benchmarks/bench_{name}.py")
 

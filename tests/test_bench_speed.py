@@ -361,3 +361,17 @@ def test_a_table_of_estimates_ends_with_how_many_hold():
     text = make_plots.tell_estimate(pd.DataFrame([row]))
     assert "| stream | 30 000 | 10 | 2.0 | 1.0 | 2.00 | 100 | 100 | 1.00 |" in text
     assert "time: 0 of 1 within a factor of 1.5" in text
+
+
+def test_a_table_of_many_clusters_tells_the_growth_and_what_is_beside():
+    rows = [
+        {"what": "iteration", "n": 1000, "k": k, "seconds": 0.01 * k**0.5} for k in (10, 100, 1000)
+    ]
+    rows.append({"what": "predict", "n": 50_000, "k": 1000, "seconds": 2.0, "bare_s": 1.8})
+    fit = {"engine": "stream", "bytes": 2e8, "clusters": 9999, "same": 0.99987}
+    rows.append({"what": "fit", "n": 60_000, "k": 10_000, "seconds": 70.0, **fit})
+    text = make_plots.tell_large_k(pd.DataFrame(rows))
+    assert text.startswith("The time of an iteration grows with k to the power of 0.50 from 10 to")
+    assert "| predict | 50 000 | 1000 | 2.00 | 0.90 of the rate of the bare products |" in text
+    assert "| fit, stream | 60 000 | 10000 | 70.00 | 9999 clusters, 200 MB (samples ×" in text
+    assert "2400 MB), 0.9999 of the labels as in memory |" in text
