@@ -72,7 +72,8 @@ class OMVCDR(
     max_iter : int, default=100
         Iterations of a start, at most.
     tol : float, default=1e-5
-        A start also ends when the objective falls by less than this share of itself.
+        A start also ends when the objective falls by less than this share of itself. After a start
+        on some of the samples, all of them end once the next fall is likely to be smaller.
     random_state : int, RandomState or None, default=None
         Seed of the starts and of the order of the label sweeps.
     engine : {"auto", "memory", "stream"}, default="auto"
