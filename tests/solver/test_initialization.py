@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from manyview.solver.initialization import begin
+from manyview.solver.initialization import begin, count_distinct
 from manyview.solver.problem import Settings, restate
 from manyview.views import MultiViewData
 from solver.test_updates import posed
@@ -25,3 +25,15 @@ def test_the_first_coordinates_of_a_sample_do_not_see_where_the_data_lie(rng, of
     near = lengths_of_first_coordinates(views)
     far = lengths_of_first_coordinates([view + offset for view in views])
     np.testing.assert_allclose(far, near, rtol=0.05)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_distinct_samples_are_counted_however_many(rng, dtype):
+    """Of ten thousand values along one direction, float32 cannot tell all apart; rows differ."""
+    rows = rng.standard_normal((9000, 6)).astype(dtype)
+    engine, model, _ = posed(MultiViewData.of([np.repeat(rows, 2, axis=0)[:10_000]]), 3)
+    beginning = begin(engine, model.problem, np.random.default_rng(0))
+    assert count_distinct(beginning, rng) == pytest.approx(5000, abs=50)
+    engine, model, _ = posed(MultiViewData.of([rows]), 3)
+    beginning = begin(engine, model.problem, np.random.default_rng(0))
+    assert count_distinct(beginning, rng) == 9000

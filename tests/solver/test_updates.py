@@ -177,7 +177,7 @@ def test_a_doubled_step_is_taken_back_where_it_raises_F(rng, monkeypatch, is_bad
     monkeypatch.setattr("manyview.solver.alternation.double_step", step)
     model = OMVCDR(5, scale=None, latent_dims=[5], n_init=1, tol=0, max_iter=8, random_state=0)
     model.fit(X)
-    assert len(tried) == 7
+    assert len(tried) == (1 if is_bad else 7)  # one that fails is the last
     assert np.all(np.diff(model.objective_history_) <= 1e-12 * model.objective_)
 
 

@@ -28,16 +28,36 @@ def row_squares(X, scale, offset):
 
 
 @compiled
-def space_squares(b, starts, ends):
-    """‖b‖² of each row in each space."""
-    out = np.empty((len(b), len(starts)), dtype=b.dtype)
+def widen(b, starts, ends, wide, square):
+    """[b, ‖b‖² in each space, 1] into `wide`, the squares also into `square`."""
+    D, m = b.shape[1], len(starts)
     for i in range(len(b)):
-        for p in range(len(starts)):
-            x, total = b[i, starts[p] : ends[p]], b.dtype.type(0)
+        for p in range(m):
+            space, total = slice(starts[p], ends[p]), b.dtype.type(0)
+            x, copy = b[i, space], wide[i, space]
             for j in range(len(x)):
+                copy[j] = x[j]
                 total += x[j] * x[j]
-            out[i, p] = total
-    return out
+            square[i, p] = total
+            wide[i, D + p] = total
+        wide[i, D + m] = 1
+
+
+@compiled
+def draw(center, slope, starts, ends, share, wide, length):
+    """[−2 slope ∘ center, share · slope, share · length] as the columns of `wide`.
+
+    length is Σ_p slope ‖center‖².
+    """
+    D, m = center.shape[1], len(starts)
+    for c in range(len(center)):
+        length[c] = 0.0
+        for p in range(m):
+            for j in range(starts[p], ends[p]):
+                wide[j, c] = -2 * slope[c, p] * center[c, j]
+                length[c] += slope[c, p] * center[c, j] ** 2
+            wide[D + p, c] = share * slope[c, p]
+        wide[D + m, c] = share * length[c]
 
 
 @compiled

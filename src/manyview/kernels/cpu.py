@@ -303,22 +303,20 @@ def _bounds(
     b: NDArray[Any], clusters: sweep.Clusters, costs: sweep.Costs, weight: float | None
 ) -> sweep.Bounds:
     """Costs of all rows by one matrix product; none where the weights or the views vary."""
-    nothing = _no_bounds(costs, b.dtype)
     if weight is None or len(clusters.levels) > 1:
-        return nothing
-    D, m = b.shape[1], len(clusters.pull)
-    slope = costs.slope[0]  # (k, m)
-    widths = clusters.ends - clusters.starts
-    drawn = np.repeat(slope, widths, axis=1) * costs.center  # (k, D)
-    length = np.einsum("kj,kj->k", drawn, costs.center)
+        return _no_bounds(costs, b.dtype)
+    (n, D), (k, m) = b.shape, costs.slope.shape[1:]
+    spaces = (clusters.starts, clusters.ends)
     rounding = float((D + m + 8) * np.finfo(b.dtype).eps)
-    square = compiled_rows.space_squares(b, clusters.starts, clusters.ends)  # (rows, m)
+    slope, length = costs.slope[0].copy(), np.empty(k)
     # ‖b‖² and ‖center‖² ride along: a pass over (rows, k) costs as much as a narrow product
-    left = np.hstack([b, square, np.ones((len(b), 1), dtype=b.dtype)])
-    right = np.hstack([-2 * drawn, (1 - rounding) * slope, (1 - rounding) * length[:, None]])
-    least = left @ right.T.astype(b.dtype)  # (rows, k)
-    started = (slope.copy(), costs.center.copy(), length)
-    bounds = sweep.Bounds(least, square, rounding, *started, *nothing[6:])
+    shapes = ((n, D + m + 1), (D + m + 1, k), (n, m))
+    left, right, square = (np.empty(shape, dtype=b.dtype) for shape in shapes)
+    compiled_rows.widen(b, *spaces, left, square)
+    compiled_rows.draw(costs.center, slope, *spaces, 1 - rounding, right, length)
+    moving = (np.zeros(k), np.ones(k), np.zeros((2, k)))
+    started = (slope, costs.center.copy(), length)
+    bounds = sweep.Bounds(left @ right, square, rounding, *started, *moving)
     sweep.bound_all(clusters, costs, bounds, weight)
     return bounds
 

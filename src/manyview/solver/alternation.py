@@ -43,6 +43,7 @@ BRISK_SHARE = 1 / 200  # the same for a brisk start
 SETTLING_SHARE = 1 / 100  # the same where the next fall of F can be foreseen
 LOOK_ROWS = 8192  # of fewer samples, a sweep of all costs no more than to know which may move
 LOOK_SHARE = 1 / 20  # labels that move in a sweep once it pays to know
+STILL_TO_FALL = 2  # what F is going to fall, over the next fall if it slows down as it did
 RESTING_FALL = 20  # fall of F in an iteration at rest, over `tol`
 WORTHWHILE = 5e-4  # how much lower F must be at the first bases for another brisk start to go on
 SAME = 1e-9
@@ -152,6 +153,7 @@ class _Run:
         self._engine, self._schedule, self._start = engine, schedule, n_start
         self._rng = np.random.default_rng(seed)
         self._on_step = on_step
+        self._strides = schedule.strides
         self._trace: list[float] = []
 
     @property
@@ -188,7 +190,7 @@ class _Run:
             is_over = any(signs) if schedule.is_brisk else all(signs)
             if schedule.foresees and n_iter > 1 and n_moved <= SETTLING_SHARE * engine.n_samples:
                 before = self._fall(-2)
-                fall *= min(fall / before, 1.0) if before > 0 else 1.0  # as fast as it has slowed
+                fall *= min(STILL_TO_FALL * fall / before, 1.0) if before > 0 else 1.0
             converged = is_over or fall <= schedule.tol
             if converged:
                 break
@@ -211,11 +213,12 @@ class _Run:
         about where it was and F below, and what changes slowly gets there in half as many steps.
         """
         turned = update_H(cross, model)
-        if self._schedule.strides and n_iter > 1:
+        if self._strides and n_iter > 1:
             further = double_step(turned, model)
             moments = self._engine.map_reduce(project, further)
             if objective(moments, further) <= self._trace[-1]:
                 return further, moments
+            self._strides = False  # each would cost a pass more, and at rest there is no way to go
         return turned, self._engine.map_reduce(project, turned)
 
     def _fall(self, position: int) -> float:

@@ -79,11 +79,17 @@ def first_moments(
 
 
 def count_distinct(beginning: Beginning, rng: Generator) -> int:
-    """Number of sampled rows that differ by more than rounding, seen along a random direction."""
+    """Number of sampled rows that differ by more than rounding.
+
+    Equal rows are neighbors along a random direction; neighbors, of many rows, need not be equal.
+    """
     P = beginning.coordinates
-    rounding = 1e3 * np.finfo(beginning.sample[0].projection.dtype).eps
-    along = np.sort(P @ rng.standard_normal(P.shape[1]))  # (n,)
-    return 1 + int(np.count_nonzero(np.diff(along) > rounding * np.abs(along).max()))
+    rounding = 1e3 * np.finfo(beginning.sample[0].projection.dtype).eps * np.abs(P).max()
+    order = np.argsort(P @ rng.standard_normal(P.shape[1]))
+    differ = np.zeros(len(P) - 1, dtype=np.bool_)
+    for column in P.T:
+        differ |= np.abs(np.diff(column[order])) > rounding
+    return 1 + int(np.count_nonzero(differ))
 
 
 def fill_empty(
