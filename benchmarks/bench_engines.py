@@ -286,6 +286,7 @@ def main() -> None:
     plan = QUICK if arguments.quick else FULL
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"rows-{plan.n_rows}.npy"
         make_file(path, plan.n_rows)
         rows = [{**row, **machine()} for row in run(path, plan, arguments.engines)]
