@@ -140,7 +140,7 @@ def main() -> None:
         rows.append(prediction(10_000 if quick else 50_000, 1000))
         with tempfile.TemporaryDirectory() as folder:
             rows += many(*((20_000, 2000) if quick else (60_000, 10_000)), Path(folder))
-    keep_rows(arguments.out, pd.DataFrame(rows).assign(**machine(), threads=1))
+    keep_rows(arguments.out, pd.DataFrame(rows).assign(**{**machine(), "threads": 1}))
 
 
 if __name__ == "__main__":
