@@ -316,8 +316,10 @@ def tell_large_k(rows: pd.DataFrame) -> str:
             made = 4e-6 * row["n"] * row["k"]
             beside = (
                 f"{row['clusters']:.0f} clusters, {row['bytes'] / 1e6:.0f} MB (samples × clusters: "
-                f"{made:.0f} MB), {row['same']:.4f} of the labels as in memory"
+                f"{made:.0f} MB)"
             )
+            if row["engine"] != "memory":
+                beside += f", {row['same']:.4f} of the labels as in memory"
         size = f"{row['n']:,}".replace(",", " ")
         lines.append([what, size, str(row["k"]), f"{row['seconds']:.2f}", beside])
     grown = bench_large_k.growth_told(rows)
