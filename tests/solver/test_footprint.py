@@ -55,13 +55,13 @@ def test_where_all_samples_are_few_there_is_no_copy_of_them():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_fit_allocates_about_as_much(n, k, scale):
     views = make_multiview_blobs(n, (40, 60), n_clusters=k, dtype=np.float32, random_state=0)
-    model = OMVCDR(k, n_init=2, max_iter=2, scale=scale, random_state=0)
+    model = OMVCDR(k, n_init=2, max_iter=2, scale=scale, n_jobs=1, random_state=0)
     model.fit(views.data[:300])
     tracemalloc.start()
     model.fit(views.data)
     measured = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    told = Footprint(
+    sizes = Footprint(
         n_samples=n,
         n_few=min(n, 10_000),
         n_features=(40, 60),
@@ -69,5 +69,6 @@ def test_a_fit_allocates_about_as_much(n, k, scale):
         dims=tuple(min(p * k, 100) for p in (1, 2, 3)),
         n_readings=2 if scale is None else 4,
         n_anchors=0 if scale is None else 600,
-    ).bytes_held(rows_per_block(400))
-    assert 1 / 1.5 < measured / told < 1.5
+    )
+    with limit_threads(1):  # what several keep back is not traced
+        assert 1 / 1.5 < measured / sizes.bytes_held(rows_per_block(400)) < 1.5

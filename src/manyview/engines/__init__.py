@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 
 ROW_BYTES = 20  # weight, group and label of a sample
 BLOCK_BYTES = 1 << 25  # enough rows for BLAS to run at speed, few enough for small temporaries
+BLOCK_CHUNKS = 12  # at most: what is made of narrow rows is wider than they are
 
 
 class Engine(Protocol):
@@ -80,8 +81,8 @@ class Engine(Protocol):
 
 
 def rows_per_block(row_bytes: int, n_bytes: float = BLOCK_BYTES) -> int:
-    """Rows of a block of so many bytes: whole chunks, at least one."""
-    return max(int(n_bytes // (CHUNK_ROWS * row_bytes)), 1) * CHUNK_ROWS
+    """Rows of a block of so many bytes: whole chunks, at least one, and not too many."""
+    return int(np.clip(n_bytes // (CHUNK_ROWS * row_bytes), 1, BLOCK_CHUNKS)) * CHUNK_ROWS
 
 
 def choose_engine(

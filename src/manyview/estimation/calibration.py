@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from manyview.blocks import CHUNK_ROWS, Block, FloatArray
-from manyview.engines import Choice, Engine
+from manyview.engines import Choice, Engine, rows_per_block
 from manyview.engines.in_memory import InMemory
 from manyview.engines.streaming import Streaming
 from manyview.estimator import OMVCDR
@@ -29,6 +29,7 @@ from manyview.solver.footprint import Footprint
 from manyview.solver.state import Progress
 from manyview.sources import Rows
 from manyview.sources.rows import Joined
+from manyview.threads import n_threads
 from manyview.views import MultiViewData
 
 __all__ = ["Trial", "calibrate", "count_rows", "some_rows"]
@@ -40,7 +41,6 @@ MOST_TIMES = 5.0  # so many at most,
 MOST_BYTES = 2.5e8  # and between the two no more than these bytes
 SMALL_SHARE = 3  # of fewer samples, one in so many is fitted,
 SMALL_ROWS = 1000  # and no fewer than these
-COMPILE_ROWS = 200
 N_STARTS = 3  # the third takes as long as each one after it
 N_PIECES = 8  # of the rows, spread over them
 N_BLOCKS = 6  # of a streamed calibration: one that fits into a block would read it once
@@ -108,7 +108,10 @@ def some_rows(data: MultiViewData, n_rows: int) -> MultiViewData:
 def calibrate(
     model: OMVCDR, engine: str, data: MultiViewData, n_samples: int, *, is_checked: bool
 ) -> Trial:
-    """Fit some samples as `model` would fit all `n_samples`; to compile is not counted."""
+    """Fit some samples as `model` would fit all `n_samples`.
+
+    A block for each thread comes first, uncounted: code is compiled, and memory has been touched.
+    """
     limit = model.memory_limit if engine == "stream" else None
     asked = {**model.get_params(deep=False), "engine": engine, "memory_limit": limit}
     trial = _TimedFit(**{**asked, "n_init": min(model.n_init, N_STARTS)})
@@ -121,7 +124,8 @@ def calibrate(
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what the fit itself will say
-        first = some_rows(data, min(COMPILE_ROWS, data.n_samples))
+        n_first = rows_per_block(sum(data.n_features) * data.dtype.itemsize) * n_threads()
+        first = some_rows(data, min(n_first, data.n_samples))
         short = {"n_init": 1, "max_iter": 1, "n_clusters": min(2, len(first))}
         clone(trial).set_params(**short).fit(**_given(first, is_checked))
         n_before = _rows_read(data)
