@@ -29,6 +29,7 @@ from page import markdown, write_section
 
 DPI = 100
 MARKERS = "osD^v<>pP*Xh"
+TIMES = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)  # seconds
 PACKAGES = ("manyview", "scikit-learn", "faiss-cpu", "mvlearn", "polyview", "imml")
 SAMPLES, FEATURES = "samples", "features"
 AXES = {"n": SAMPLES, "d": FEATURES, "k": "clusters", "V": "views of 64 features"}
@@ -142,6 +143,8 @@ def draw_peers(rows: pd.DataFrame) -> Figure:
             place = table[["seconds", "nmi"]].reindex([method])
             ax.plot(*place.T.to_numpy(), ls="", ms=7, label=method, **style)
         ax.set_xscale("log")
+        low, high = ax.get_xlim()
+        mark(ax.xaxis, [time for time in TIMES if low <= time <= high])
         ax.set_title(name, fontsize=10)
         ax.set(xlabel="seconds of a fit", ylabel="NMI")
         tidy(ax)
@@ -356,7 +359,6 @@ PARTS: dict[str, tuple[Draw, Tell, str]] = {
     "memory": (draw_memory, tell_memory, "Peak memory of a fit over the size of the views"),
     "engines": (draw_engines, tell_engines, "Rows a second, from disk and in memory"),
 }
-
 
 TABLES: dict[str, Tell] = {  # without a plot
     "fit": tell_fit,
