@@ -18,6 +18,7 @@ from manyview.solver.problem import Settings, pose
 from manyview.solver.state import Model
 from manyview.solver.updates import (
     accumulate,
+    appraise,
     double_step,
     embed,
     objective,
@@ -179,6 +180,15 @@ def test_a_doubled_step_is_taken_back_where_it_raises_F(rng, monkeypatch, is_bad
     model.fit(X)
     assert len(tried) == (1 if is_bad else 7)  # one that fails is the last
     assert np.all(np.diff(model.objective_history_) <= 1e-12 * model.objective_)
+
+
+def test_how_firmly_samples_sit_is_known_where_none_lacks_a_view(rng):
+    X = [rng.standard_normal((50, 4)) for _ in range(2)]
+    for n_lacking, n_known in ((0, 50), (3, 0)):
+        present = np.ones((50, 2), dtype=bool)
+        present[:n_lacking, 1] = False
+        engine, model, moments = posed(MultiViewData.of(X, present=present), 3)
+        assert engine.map_reduce(appraise, model, moments).arrays[0] == n_known
 
 
 def test_a_zero_cross_product_keeps_the_previous_basis(rng):

@@ -264,8 +264,8 @@ class _Run:
             if n_moved == 0:
                 break
             if n >= LOOK_ROWS and n_seen >= n and n_moved <= LOOK_SHARE * n:
-                self._engine.map_reduce(appraise, model, moments)
-                since, n_seen = moments, 0
+                n_known = self._engine.map_reduce(appraise, model, moments).arrays[0]
+                since, n_seen = moments if n_known else None, 0
         return self._engine.map_reduce(recount, model), total
 
     def _report(

@@ -95,9 +95,11 @@ def update_Y(
 def appraise(
     block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
 ) -> tuple[Block, Sums]:
-    """Note how firmly each sample sits in its nearest cluster."""
+    """Note how firmly each sample sits in its nearest cluster; return of how many it is known."""
     state = (moments, model.problem.levels, model.pull)
-    return replace(block, slack=kernels.slack(block.projection, block.weights, *state)), Sums(())
+    slack = kernels.slack(block.projection, block.weights, *state)
+    n_known = float(len(slack) if slack.shape[1] else 0)
+    return replace(block, slack=slack), Sums((np.array(n_known),))
 
 
 def may_move(
