@@ -214,6 +214,7 @@ LAYERS = {
         "readings",
         "solver",
         "sources",
+        "threads",
         "views",
     },
     "omics": {"_sheets", "views", "estimator", "errors"},
