@@ -17,7 +17,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,7 @@ import pandas as pd
 from manyview import OMVCDR, memory
 from manyview.errors import ConvergenceWarning
 from manyview.threads import limit_threads
-from measuring import exponent, machine
+from measuring import exponent, iteration_times, machine
 from page import keep_rows
 
 DIMS = (32, 64)  # of the latent spaces, whatever k is
@@ -52,17 +51,8 @@ def growth(n: int, counts: list[int]) -> Iterator[dict[str, object]]:
     """Seconds of an iteration for each number of clusters, on the same views."""
     views = blobs(n, (64, 64), 1000)
     for k in counts:
-        marks: list[float] = []
-
-        def mark(progress, marks: list[float] = marks) -> None:
-            if progress.step == "start":
-                marks.clear()
-            if progress.step == "weights":
-                marks.append(time.process_time())
-
         model = OMVCDR(k, scale=None, latent_dims=DIMS, n_init=1, max_iter=5, tol=0, random_state=0)
-        model.fit(views, callback=mark)
-        seconds = float(np.median([after - before for before, after in pairwise(marks)]))
+        seconds = float(np.median(iteration_times(model, views, time.process_time)))
         print(f"iteration at k={k}: {seconds:.3f} s", flush=True)
         yield {"what": "iteration", "n": n, "k": k, "seconds": seconds}
 

@@ -314,9 +314,8 @@ def _bounds(
     left, right, square = (np.empty(shape, dtype=b.dtype) for shape in shapes)
     compiled_rows.widen(b, *spaces, left, square)
     compiled_rows.draw(costs.center, slope, *spaces, 1 - rounding, right, length)
-    moving = (np.zeros(k), np.ones(k), np.zeros((2, k)))
     started = (slope, costs.center.copy(), length)
-    bounds = sweep.Bounds(left @ right, square, rounding, *started, *moving)
+    bounds = sweep.Bounds(left @ right, square, rounding, *started, *_unmoved(k))
     sweep.bound_all(clusters, costs, bounds, weight)
     return bounds
 
@@ -326,7 +325,12 @@ def _no_bounds(costs: sweep.Costs, dtype: Any = np.float64) -> sweep.Bounds:
     _, k, m = costs.slope.shape
     nothing = np.empty((0, k), dtype=dtype)
     none = (nothing, nothing, 0.0, np.empty((0, m)), np.empty((0, costs.center.shape[1])))
-    return sweep.Bounds(*none, np.empty(0), np.zeros(k), np.ones(k), np.zeros((2, k)))
+    return sweep.Bounds(*none, np.empty(0), *_unmoved(k))
+
+
+def _unmoved(k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Drift, shrunk and leaving of clusters, yet to be bounded."""
+    return np.zeros(k), np.ones(k), np.zeros((2, k))
 
 
 def _clusters(moments: ClusterMoments, levels: FloatArray, pull: FloatArray) -> sweep.Clusters:
