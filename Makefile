@@ -30,11 +30,11 @@ types: $(VENV)/installed-dev
 	$(BIN)/mypy
 
 bench: $(VENV)/installed-dev
-	$(BIN)/python benchmarks/bench_fit.py --quick
+	$(BIN)/python -m benchmarks.speed.bench_fit --quick
 
 # all methods on all sets of MANYVIEW_DATA, into docs/; takes hours, goes on where it stopped
 scoreboard: $(VENV)/installed-dev
-	$(BIN)/python benchmarks/bench_quality.py
+	$(BIN)/python -m benchmarks.quality.bench_quality
 
 clean:
 	rm -rf $(VENV) $(VENV)-omics manyview-demo build docs/api docs/gallery docs/sg_execution_times.rst

@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from manyview import OMVCDR, __version__, memory
-from manyview.errors import ConvergenceWarning
+from manyview import OMVCDR
+from manyview._version import __version__
+from manyview.exceptions import ConvergenceWarning
+from manyview.utils.memory import peak_memory, start_peak
 
 PACKAGES = ("manyview", "numpy", "scipy", "scikit-learn", "numba")
 CPU_INFO = Path("/proc/cpuinfo")
@@ -115,11 +117,11 @@ def iteration_times(
 
 def peak_of(action: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
     """Result of a call, its seconds and the bytes that this process held beside what it had."""
-    before = memory.start_peak()
+    before = start_peak()
     start = time.perf_counter()
     result = action()
     seconds = time.perf_counter() - start
-    return result, {"seconds": seconds, "peak_bytes": max(memory.peak() - before, 0)}
+    return result, {"seconds": seconds, "peak_bytes": max(peak_memory() - before, 0)}
 
 
 def end_after(seconds: float) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from manyview import durable
+from manyview.persistence import atomic as durable
 
 RESULTS = Path("benchmarks/results")
 
@@ -49,4 +49,4 @@ def write_section(page: Path, name: str, text: str) -> None:
         msg = f"{page} has no section between {opening} and {closing}; add the two lines."
         raise ValueError(msg)
     durable.write_text(page, f"{before}{opening}\n\n{text.strip()}\n\n{closing}{after}")
-    print(f"page: {page}, section {name}")
+    print(f"benchmarks.page: {page}, section {name}")

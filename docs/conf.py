@@ -7,7 +7,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from manyview import __version__
+from manyview._version import __version__
 
 project = "manyview"
 author = "The manyview developers"
@@ -36,7 +36,7 @@ html_theme = "furo"
 html_title = "manyview"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_extra_path = ["scoreboard.html"]
+html_extra_path = ["results/scoreboard.html"]
 html_copy_source = False  # the Markdown is in the repository
 html_show_sphinx = False
 
@@ -52,6 +52,7 @@ sphinx_gallery_conf: dict[str, Any] = {
 
 # links that hold in the repository, and the pages of the site that they lead to
 LINKS = {
+    r"results/scoreboard\.html": "scoreboard.html",
     r"\(\.\./examples/(\w+)\.py\)": r"(/gallery/\1)",
     r"\(\.\./CONTRIBUTING\.md\)": "(/contributing)",
 }

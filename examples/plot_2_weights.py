@@ -13,7 +13,7 @@ import numpy as np
 
 from manyview import OMVCDR
 from manyview.datasets import load_digits_views
-from manyview.metrics import normalized_mutual_info
+from sklearn.metrics import normalized_mutual_info_score
 
 data, digits = load_digits_views(return_X_y=True)
 views = dict(zip(data.view_names, data.views, strict=True))
@@ -27,7 +27,7 @@ for share in shares:
     pixels[chosen] = rng.permutation(pixels[chosen])
     model = OMVCDR(n_clusters=10, n_init=2, random_state=0).fit({**views, "pixels": pixels})
     weights.append(model.view_weights_)
-    scores.append(normalized_mutual_info(digits, model.labels_))
+    scores.append(normalized_mutual_info_score(digits, model.labels_))
 
 # %%
 # The spoilt view had the largest weight, and ends with the smallest; the others take over. The

@@ -32,7 +32,7 @@ print(nothing.sentence)
 
 import matplotlib.pyplot as plt
 
-from manyview.plots import choice_curve
+from manyview.inspection.plots import choice_curve
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained", sharey=True)
 choice_curve(choice, ax=left)
@@ -45,13 +45,13 @@ plt.show()
 import numpy as np
 
 from manyview import OMVCDR
-from manyview.metrics import normalized_mutual_info
+from sklearn.metrics import normalized_mutual_info_score
 
 pulls = np.geomspace(0.05, 5, 7)
 models = [OMVCDR(6, lam=lam, random_state=0).fit(data) for lam in pulls]
 
 fig, ax = plt.subplots(figsize=(5, 2.8), layout="constrained")
-ax.semilogx(pulls, [normalized_mutual_info(truth, model.labels_) for model in models], "o-")
+ax.semilogx(pulls, [normalized_mutual_info_score(truth, model.labels_) for model in models], "o-")
 ax.axvline(OMVCDR().lam, color="0.6", lw=1, ls="--")
 ax.text(OMVCDR().lam, 0.5, " default", color="0.4")
 ax.set(xlabel="lam", ylabel="NMI with the truth", ylim=(0, 1.04))

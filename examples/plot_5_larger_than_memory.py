@@ -12,7 +12,7 @@ import tracemalloc
 import matplotlib.pyplot as plt
 import numpy as np
 
-from manyview import OMVCDR, estimate, open_rows
+from manyview import OMVCDR, estimate_cost, open_rows
 from manyview.datasets import make_multiview_blobs
 
 folder = tempfile.TemporaryDirectory()
@@ -26,7 +26,7 @@ views = {name: open_rows(f"{folder.name}/{name}_*.npy") for name in ("image", "t
 # What will it take? A fit of some samples tells.
 
 settings = {"scale": None, "n_init": 1, "random_state": 0, "memory_limit": 50e6}
-print(estimate(views, n_clusters=5, engine="stream", **settings))
+print(estimate_cost(views, n_clusters=5, engine="stream", **settings))
 
 # %%
 # With a ``checkpoint``, a fit that was stopped goes on where it was. We stop one after 20 steps.

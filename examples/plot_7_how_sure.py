@@ -21,7 +21,7 @@ print(f"stability {model.stability_:.2f}, mean confidence {model.confidence_.mea
 import matplotlib.pyplot as plt
 import numpy as np
 
-from manyview.plots import confidence_curve
+from manyview.inspection.plots import confidence_curve
 
 fig, ax = plt.subplots(figsize=(5.5, 3.5), layout="constrained")
 confidence_curve(digits, model.labels_, model.confidence_, ax=ax)

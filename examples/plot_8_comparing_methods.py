@@ -11,7 +11,7 @@ import time
 
 import pandas as pd
 
-from manyview.benchmark import known_methods
+from manyview.study import known_methods
 from manyview.datasets import load_digits_views
 from manyview.metrics import evaluate
 

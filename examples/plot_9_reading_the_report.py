@@ -26,7 +26,7 @@ with tempfile.TemporaryDirectory() as folder:
 
 import matplotlib.pyplot as plt
 
-from manyview import plots
+from manyview.inspection import plots
 
 explanation = model.explain()
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained")

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from manyview.blocks import CHUNK_ROWS
-from manyview.engines.in_memory import InMemory
+from manyview.engines.memory import InMemory
 from manyview.engines.streaming import Streaming
 from manyview.kernels import choose_kernels
+from manyview.kernels.block import CHUNK_ROWS
 
 settings.register_profile(
     "default", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -4,11 +4,10 @@
 >>> labels = OMVCDR(n_clusters=3).fit_predict([rna, protein])  # doctest: +SKIP
 """
 
-from manyview.estimation import estimate
-from manyview.estimator import OMVCDR
-from manyview.sources import open_rows
-from manyview.views import MultiViewData
+from manyview._version import __version__
+from manyview.cost import estimate_cost
+from manyview.data.opening import open_rows
+from manyview.data.views import MultiViewData
+from manyview.omvcdr import OMVCDR
 
-__all__ = ["OMVCDR", "MultiViewData", "estimate", "open_rows"]
-
-__version__ = "0.1.0"
+__all__ = ["OMVCDR", "MultiViewData", "__version__", "estimate_cost", "open_rows"]

@@ -2,38 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
-from manyview.display import NotebookDisplay
-from manyview.errors import NotEnoughSamplesError, ViewError
-from manyview.views import MultiViewData, is_list_of_views, is_one_table
+from manyview.data.scaling import SCALINGS, is_scale
+from manyview.data.views import MultiViewData, is_list_of_views, is_one_table, sample_names
+from manyview.exceptions import NotEnoughSamplesError, ViewError
 
 __all__ = [
+    "COUNT",
+    "COUNTS",
+    "FLAG",
+    "NONE",
+    "Allowed",
     "MultiViewClusterer",
     "check_parameter",
+    "check_parameters",
     "checked_weights",
+    "either",
     "generator",
     "is_count",
     "is_number",
+    "keeps_sample_names",
+    "min_samples",
+    "number",
+    "one_of",
+    "scale_option",
+    "validate_new_views",
+    "validate_views",
 ]
 
+Class = TypeVar("Class", bound=type)
 
-class MultiViewClusterer(NotebookDisplay, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+
+class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all estimators: turns X into a MultiViewData once, then calls `_fit`.
 
     Subclasses store their parameters in `__init__` (`n_clusters` and `view_sizes` among them) and
     implement `_fit(data)`, which sets `labels_` and whatever else the method learns.
     """
 
-    n_clusters: int
+    _allowed: ClassVar[Mapping[str, Allowed]]  # what each parameter may be
+
+    n_clusters: Any
     view_sizes: Sequence[int] | None
     labels_: NDArray[np.int32]
     n_features_in_: int
@@ -53,41 +74,14 @@ class MultiViewClusterer(NotebookDisplay, ClusterMixin, BaseEstimator):  # type:
         -------
         self
         """
-        self._check_parameters()
-        data = self._validate(X)
+        check_parameters(self)
+        data = validate_views(self, X)
         self._fit(data)
         self._remember(X, data)
         return self
 
     def _fit(self, data: MultiViewData) -> None:
         raise NotImplementedError
-
-    def _check_parameters(self) -> None:
-        """Refuse parameters that make no sense; subclasses add theirs."""
-        check_parameter("n_clusters", self.n_clusters, is_count(self.n_clusters), "an integer >= 1")
-
-    @property
-    def _fewest(self) -> int:
-        """Samples that are needed at least: one a cluster."""
-        return self.n_clusters
-
-    def _validate(self, X: Any, *, present: object = None) -> MultiViewData:
-        """Views for `fit`, without touching the estimator."""
-        if isinstance(X, list | tuple) and is_list_of_views(X) and len(X) == 1:
-            msg = (
-                "X is a list of one view; expected several. Pass the 2-D array itself, or wrap the "
-                "list in MultiViewData.of (scikit-learn's splitters cut a bare list over views, "
-                "not samples)."
-            )
-            raise ViewError(msg)
-        data = MultiViewData.of(X, view_sizes=self.view_sizes, present=present)
-        if data.n_samples < self._fewest:
-            msg = (
-                f"Found n_samples={data.n_samples}, fewer than n_clusters={self.n_clusters}. "
-                "Ask for fewer clusters or bring more samples."
-            )
-            raise NotEnoughSamplesError(msg)
-        return data
 
     def _remember(self, X: Any, data: MultiViewData) -> None:
         """Store what later calls are checked against; only after a fit that succeeded."""
@@ -98,34 +92,79 @@ class MultiViewClusterer(NotebookDisplay, ClusterMixin, BaseEstimator):  # type:
                 del self.feature_names_in_
             self.n_features_in_ = sum(data.n_features)
         self.view_names_ = data.view_names
-        self._view_widths = data.n_features
-        self._view_rows = data.view_rows
-        self._view_features = tuple(
+        self.view_sizes_ = data.n_features
+        self.view_counts_ = data.view_rows
+        self.view_features_ = tuple(
             None if names is None else np.array([str(name) for name in names], dtype=object)
             for names in data.feature_names
         )
 
-    def _validate_new(self, X: Any, *, present: object = None) -> MultiViewData:
-        """Views for `predict` and its kin: the same views as in `fit`."""
-        if is_one_table(X):
-            X = _as_table(X)
-            validate_data(self, X, skip_check_array=True, reset=False)
-        data = MultiViewData.of(X, view_sizes=self.view_sizes, present=present)
-        data = _matched(data, self.view_names_)
-        if data.n_features != self._view_widths:
-            msg = (
-                f"X has {data.n_views} view(s) of {data.n_features} features; the fit saw "
-                f"{len(self._view_widths)} view(s) of {self._view_widths}. Pass the same views in "
-                "the same order."
-            )
-            raise ViewError(msg)
-        return data
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """What a notebook shows: scikit-learn's box and, after a fit, its result."""
+        if get_config()["display"] != "diagram":
+            msg = "_repr_html_ is there with sklearn.set_config(display='diagram') only."
+            raise AttributeError(msg)
+        from manyview.utils.notebook import notebook_html
+
+        return lambda: notebook_html(self)
+
+    def _repr_mimebundle_(self, **options: object) -> dict[str, str]:
+        bundle = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            bundle["text/html"] = self._repr_html_()
+        return bundle
 
     def __sklearn_tags__(self) -> Tags:
         """Sparse input is welcome, beside the defaults of a clusterer."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def min_samples(estimator: MultiViewClusterer) -> int:
+    """Samples that a fit needs at least: one a cluster, where their number is given."""
+    return 1 if isinstance(estimator.n_clusters, str) else int(estimator.n_clusters)
+
+
+def validate_views(
+    estimator: MultiViewClusterer, X: Any, *, present: object = None
+) -> MultiViewData:
+    """Views for `fit`, without touching the estimator."""
+    if isinstance(X, list | tuple) and is_list_of_views(X) and len(X) == 1:
+        msg = (
+            "X is a list of one view; expected several. Pass the 2-D array itself, or wrap the "
+            "list in MultiViewData.of (scikit-learn's splitters cut a bare list over views, "
+            "not samples)."
+        )
+        raise ViewError(msg)
+    data = MultiViewData.of(X, view_sizes=estimator.view_sizes, present=present)
+    if data.n_samples < min_samples(estimator):
+        msg = (
+            f"Found n_samples={data.n_samples}, fewer than n_clusters={estimator.n_clusters}. "
+            "Ask for fewer clusters or bring more samples."
+        )
+        raise NotEnoughSamplesError(msg)
+    return data
+
+
+def validate_new_views(
+    estimator: MultiViewClusterer, X: Any, *, present: object = None
+) -> MultiViewData:
+    """Views for `predict` and its kin: the same views as in `fit`."""
+    if is_one_table(X):
+        X = _as_table(X)
+        validate_data(estimator, X, skip_check_array=True, reset=False)
+    data = MultiViewData.of(X, view_sizes=estimator.view_sizes, present=present)
+    data = _matched(data, estimator.view_names_)
+    if data.n_features != estimator.view_sizes_:
+        msg = (
+            f"X has {data.n_views} view(s) of {data.n_features} features; the fit saw "
+            f"{len(estimator.view_sizes_)} view(s) of {estimator.view_sizes_}. Pass the same "
+            "views in the same order."
+        )
+        raise ViewError(msg)
+    return data
 
 
 def _matched(data: MultiViewData, view_names: Sequence[str]) -> MultiViewData:
@@ -151,21 +190,79 @@ def _as_table(X: Any) -> Any:
     return X
 
 
+class Allowed(NamedTuple):
+    """What a parameter may be: in words, as in error messages, and as a test of a value."""
+
+    expected: str
+    allows: Callable[[Any], bool]
+
+
 def is_count(value: Any) -> bool:
-    """Whether a parameter is an integer of at least one; True is not."""
+    """Whether a value is an integer of at least one; True is not."""
     return isinstance(value, Integral) and value is not True and int(value) >= 1
 
 
 def is_number(value: Any) -> bool:
-    """Whether a parameter is a finite number; True is not."""
+    """Whether a value is a finite number; True is not."""
     return isinstance(value, Real) and value is not True and bool(np.isfinite(float(value)))
 
 
-def check_parameter(name: str, value: object, is_valid: bool, expected: str) -> None:
+def number(
+    *, above: float | None = None, least: float | None = None, most: float = np.inf
+) -> Allowed:
+    """A finite number above a bound, or of at least one; at most another."""
+    if above is not None:
+        words = f"a number > {above:g}" if most == np.inf else f"a number in ({above:g}, {most:g}]"
+        return Allowed(words, lambda x: is_number(x) and above < x <= most)
+    words = "a number" if least is None else f"a number >= {least:g}"
+    return Allowed(words, lambda x: is_number(x) and (least is None or x >= least))
+
+
+def one_of(*options: Any) -> Allowed:
+    """One of some values; True is not 1."""
+    words = [repr(option) for option in options]
+    text = " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return Allowed(text, lambda x: any(type(x) is type(o) and x == o for o in options))
+
+
+def either(*choices: Allowed) -> Allowed:
+    """Whatever one of several allows."""
+    words = " or ".join(choice.expected for choice in choices)
+    return Allowed(words, lambda x: any(choice.allows(x) for choice in choices))
+
+
+def scale_option(*others: str) -> Allowed:
+    """A `scale`: a scaling, several of them, or a name that a method adds."""
+    added = "".join(f", {other!r}" for other in others)
+    words = f"None, 'auto'{added}, one of {SCALINGS} or a list of those"
+    return Allowed(words, lambda x: is_scale(x, *others))
+
+
+COUNT = Allowed("an integer >= 1", is_count)
+COUNTS = Allowed(
+    "a sequence of integers >= 1",
+    lambda x: (
+        isinstance(x, Sequence | np.ndarray)
+        and not isinstance(x, str)
+        and len(x) > 0
+        and all(map(is_count, x))
+    ),
+)
+FLAG = one_of(True, False)
+NONE = one_of(None)
+
+
+def check_parameter(name: str, value: object, allowed: Allowed) -> None:
     """Refuse a parameter with a sentence: expected, received."""
-    if not is_valid:
-        msg = f"{name}={value!r} is not usable; expected {expected}."
+    if not allowed.allows(value):
+        msg = f"{name}={value!r} is not usable; expected {allowed.expected}."
         raise ValueError(msg)
+
+
+def check_parameters(estimator: MultiViewClusterer) -> None:
+    """Refuse parameters that make no sense, before any work."""
+    for name, allowed in estimator._allowed.items():
+        check_parameter(name, getattr(estimator, name), allowed)
 
 
 def generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
@@ -196,3 +293,21 @@ def checked_weights(
         )
         raise NotEnoughSamplesError(msg)
     return None if np.all(weights == 1) else weights
+
+
+def keeps_sample_names(cls: Class) -> Class:
+    """Let `transform` of a class name its rows after `set_output`, as scikit-learn names columns.
+
+    scikit-learn keeps the index of one DataFrame; views may bring their names in other ways.
+    """
+    transform = cls.transform  # type: ignore[attr-defined]
+
+    @wraps(transform)
+    def wrapped(self: Any, X: Any, *args: Any, **keys: Any) -> Any:
+        output = transform(self, X, *args, **keys)
+        if isinstance(output, pd.DataFrame) and (names := sample_names(X)) is not None:
+            output.index = names
+        return output
+
+    cls.transform = wrapped  # type: ignore[attr-defined]
+    return cls

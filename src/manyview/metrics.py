@@ -1,23 +1,38 @@
-"""How well found labels agree with known classes."""
+"""How well found labels agree with known classes: what `sklearn.metrics` does not have, and all.
+
+Labels may be any hashable values. Tables of classes and clusters are held as their nonzero entries,
+of which there are never more than samples.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import min_weight_full_bipartite_matching
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix, pair_confusion_matrix
 
-from manyview.contingency import AVERAGES, Average, find_matched, tabulate
-from manyview.errors import ViewError
+from manyview.exceptions import ViewError
 
 __all__ = [
-    "adjusted_rand_index",
+    "adjusted_rand_of_counts",
     "clustering_accuracy",
     "evaluate",
-    "normalized_mutual_info",
     "pairwise_f_score",
-    "pairwise_precision",
-    "pairwise_recall",
     "purity",
     "right_samples",
     "selective_accuracy",
 ]
+
+Codes = NDArray[np.integer[Any]]
+
+_MAX_DENSE_CELLS = 2**16  # half a MiB; a full table is matched faster this way
 
 
 def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
@@ -45,7 +60,7 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
     >>> clustering_accuracy(["a", "a", "b", "b"], [1, 1, 0, 1])
     0.75
     """
-    return tabulate(y_true, labels).accuracy()
+    return float(right_samples(y_true, labels).mean())
 
 
 def right_samples(y_true: ArrayLike, labels: ArrayLike) -> NDArray[np.bool_]:
@@ -67,7 +82,8 @@ def right_samples(y_true: ArrayLike, labels: ArrayLike) -> NDArray[np.bool_]:
     >>> right_samples(["a", "a", "b", "b"], [1, 1, 0, 1]).tolist()
     [True, True, True, False]
     """
-    return find_matched(y_true, labels)
+    classes, clusters = _encode_both(y_true, labels)
+    return np.equal(_pair(classes, clusters)[classes], clusters)
 
 
 def selective_accuracy(
@@ -97,7 +113,7 @@ def selective_accuracy(
     >>> selective_accuracy([0, 0, 1, 1], [5, 5, 7, 5], [0.9, 0.8, 0.7, 0.1], [0.5, 1]).tolist()
     [1.0, 0.75]
     """
-    is_right = find_matched(y_true, labels)  # (n,)
+    is_right = right_samples(y_true, labels)  # (n,)
     sure = np.asarray(confidence, dtype=np.float64)  # (n,)
     if sure.shape != is_right.shape:
         message = (
@@ -113,40 +129,6 @@ def selective_accuracy(
     # Rounded first: 0.07 · 100 is a little more than 7, and must not keep 8.
     n_kept = np.ceil(np.round(wanted * is_right.size, 6)).astype(np.int64)
     return np.asarray(n_right[n_kept - 1] / n_kept)
-
-
-def normalized_mutual_info(
-    y_true: ArrayLike, labels: ArrayLike, *, average: Average = "max"
-) -> float:
-    """Mutual information of classes and clusters over an average of their entropies.
-
-    Parameters
-    ----------
-    y_true, labels : array-like of shape (n_samples,)
-        Known class and found cluster of each sample: integers, strings, any hashable values.
-    average : {"max", "arithmetic", "geometric", "min"}, default="max"
-        Average of the two entropies; scikit-learn's default, ``"arithmetic"``, reads higher.
-
-    Returns
-    -------
-    float
-        Normalized mutual information, in [0, 1]. One cluster against one class gives 1; one
-        cluster against several classes, or the reverse, gives 0.
-
-    References
-    ----------
-    N. X. Vinh et al. Information theoretic measures for clusterings comparison. JMLR 11, 2010.
-
-    Examples
-    --------
-    >>> from manyview.metrics import normalized_mutual_info
-    >>> round(normalized_mutual_info([0, 0, 1, 1], [0, 0, 1, 2]), 4)
-    0.6667
-    """
-    if average not in AVERAGES:
-        message = f"`average` must be one of {', '.join(AVERAGES)}, but is {average!r}."
-        raise ValueError(message)
-    return tabulate(y_true, labels).mutual_info(average)
 
 
 def purity(y_true: ArrayLike, labels: ArrayLike) -> float:
@@ -174,7 +156,8 @@ def purity(y_true: ArrayLike, labels: ArrayLike) -> float:
     >>> purity([0, 0, 1, 1], [0, 0, 0, 1])
     0.75
     """
-    return tabulate(y_true, labels).purity()
+    counts = contingency_matrix(*_encode_both(y_true, labels), sparse=True)
+    return int(counts.max(axis=0).sum()) / int(counts.sum())
 
 
 def pairwise_f_score(y_true: ArrayLike, labels: ArrayLike) -> float:
@@ -196,82 +179,11 @@ def pairwise_f_score(y_true: ArrayLike, labels: ArrayLike) -> float:
     >>> pairwise_f_score([0, 0, 1, 1], [0, 0, 0, 1])
     0.4
     """
-    return tabulate(y_true, labels).pairs().f_score()
-
-
-def pairwise_precision(y_true: ArrayLike, labels: ArrayLike) -> float:
-    """Share of the pairs within a cluster that are also within a class.
-
-    Parameters
-    ----------
-    y_true, labels : array-like of shape (n_samples,)
-        Known class and found cluster of each sample: integers, strings, any hashable values.
-
-    Returns
-    -------
-    float
-        Precision, in [0, 1]. Where no cluster holds a pair, none is wrong, and it is 1.
-
-    Examples
-    --------
-    >>> from manyview.metrics import pairwise_precision
-    >>> round(pairwise_precision([0, 0, 1, 1], [0, 0, 0, 1]), 4)
-    0.3333
-    """
-    return tabulate(y_true, labels).pairs().precision()
-
-
-def pairwise_recall(y_true: ArrayLike, labels: ArrayLike) -> float:
-    """Share of the pairs within a class that are also within a cluster.
-
-    Parameters
-    ----------
-    y_true, labels : array-like of shape (n_samples,)
-        Known class and found cluster of each sample: integers, strings, any hashable values.
-
-    Returns
-    -------
-    float
-        Recall, in [0, 1]. Where no class holds a pair, none is missed, and it is 1.
-
-    Examples
-    --------
-    >>> from manyview.metrics import pairwise_recall
-    >>> pairwise_recall([0, 0, 1, 1], [0, 0, 0, 1])
-    0.5
-    """
-    return tabulate(y_true, labels).pairs().recall()
-
-
-def adjusted_rand_index(y_true: ArrayLike, labels: ArrayLike) -> float:
-    """Agreement over pairs of samples, corrected for chance.
-
-    Parameters
-    ----------
-    y_true, labels : array-like of shape (n_samples,)
-        Known class and found cluster of each sample: integers, strings, any hashable values.
-
-    Returns
-    -------
-    float
-        Adjusted Rand index, in [-0.5, 1]: about 0 for labels drawn at random, and 1 for equal
-        partitions, among them all in one, and all apart, on both sides.
-
-    References
-    ----------
-    L. Hubert, P. Arabie. Comparing partitions. Journal of Classification 2, 1985.
-
-    Examples
-    --------
-    >>> from manyview.metrics import adjusted_rand_index
-    >>> adjusted_rand_index([0, 0, 1, 1], [0, 1, 0, 1])
-    -0.5
-    """
-    return tabulate(y_true, labels).pairs().adjusted_rand()
+    return _pair_scores(*_encode_both(y_true, labels))["fscore"]
 
 
 def evaluate(y_true: ArrayLike, labels: ArrayLike) -> dict[str, float]:
-    """Compute all measures at once, from one reading of the labels.
+    """Compute all measures at once.
 
     Parameters
     ----------
@@ -281,8 +193,8 @@ def evaluate(y_true: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     Returns
     -------
     dict of str to float
-        ``acc``, ``nmi`` (normalized by the larger entropy), ``purity``, ``fscore``, ``ari``,
-        ``precision`` and ``recall``, the last two and ``fscore`` over pairs of samples.
+        ``acc``, ``nmi`` (normalized by the larger entropy), ``purity`` and ``ari``; ``fscore``,
+        ``precision`` and ``recall`` over pairs of samples.
 
     Examples
     --------
@@ -290,14 +202,119 @@ def evaluate(y_true: ArrayLike, labels: ArrayLike) -> dict[str, float]:
     >>> evaluate([0, 0, 1, 1], [0, 0, 0, 1])["fscore"]
     0.4
     """
-    table = tabulate(y_true, labels)
-    pairs = table.pairs()
+    classes, clusters = _encode_both(y_true, labels)
+    over_pairs = _pair_scores(classes, clusters)
     return {
-        "acc": table.accuracy(),
-        "nmi": table.mutual_info("max"),
-        "purity": table.purity(),
-        "fscore": pairs.f_score(),
-        "ari": pairs.adjusted_rand(),
-        "precision": pairs.precision(),
-        "recall": pairs.recall(),
+        "acc": clustering_accuracy(classes, clusters),
+        "nmi": float(normalized_mutual_info_score(classes, clusters, average_method="max")),
+        "purity": purity(classes, clusters),
+        "fscore": over_pairs.pop("fscore"),
+        "ari": float(adjusted_rand_score(classes, clusters)),
+        **over_pairs,
     }
+
+
+def adjusted_rand_of_counts(counts: csr_array[Any]) -> float:
+    """Adjusted Rand index of two labelings, from the table of their counts alone.
+
+    Parameters
+    ----------
+    counts : sparse array of shape (n_clusters, n_other_clusters)
+        Number of samples in each pair of clusters.
+
+    Returns
+    -------
+    float
+        As `sklearn.metrics.adjusted_rand_score` gives it for the labels.
+    """
+
+    def pairs(sizes: NDArray[np.int64]) -> int:
+        return int(sizes @ (sizes - 1)) // 2
+
+    ours, theirs = pairs(counts.sum(axis=1)), pairs(counts.sum(axis=0))
+    both, n = pairs(counts.data), int(counts.sum())
+    total = n * (n - 1) // 2  # a Python integer, as its products pass int64
+    span = (ours + theirs) * total - 2 * ours * theirs
+    # zero only where both sides are all in one or both all apart: equal partitions
+    return 2 * (both * total - ours * theirs) / span if span else 1.0
+
+
+def _pair_scores(classes: Codes, clusters: Codes) -> dict[str, float]:
+    """F-score, precision and recall over pairs of samples; where there is no pair, 1."""
+    (_, wrong), (missed, right) = pair_confusion_matrix(classes, clusters).tolist()
+    return {
+        "fscore": 2 * right / (2 * right + wrong + missed) if right + wrong + missed else 1.0,
+        "precision": right / (right + wrong) if right + wrong else 1.0,
+        "recall": right / (right + missed) if right + missed else 1.0,
+    }
+
+
+def _encode_both(y_true: ArrayLike, labels: ArrayLike) -> tuple[Codes, Codes]:
+    """Both sides as small integers."""
+    classes, clusters = _encode("y_true", y_true), _encode("labels", labels)
+    if classes.size != clusters.size:
+        message = (
+            f"`y_true` has {classes.size} entries and `labels` has {clusters.size}, but both must "
+            "describe the same samples: pass two arrays of equal length, in the same order."
+        )
+        raise ViewError(message)
+    return classes, clusters
+
+
+def _encode(name: str, values: ArrayLike) -> NDArray[np.int32]:
+    """Validate one side and replace its distinct values by 0, 1, … as they appear."""
+    # As objects, a list keeps its NaN and its 1 apart from "nan" and "1".
+    array = np.asarray(values, dtype=None if hasattr(values, "__array__") else object)
+    if array.ndim != 1 or array.size == 0:
+        message = (
+            f"`{name}` must hold one label per sample, but has shape {array.shape}: pass a "
+            "non-empty, one-dimensional array (`np.ravel` flattens a single column)."
+        )
+        raise ViewError(message)
+    # pandas hashes, so mixed types need no order; it refuses the other byte order.
+    codes, _ = pd.factorize(array.astype(array.dtype.newbyteorder("="), copy=False))
+    missing = np.flatnonzero(codes < 0)
+    if missing.size:
+        message = (
+            f"`{name}` must label every sample, but has {missing.size} missing values, the first "
+            f"at position {missing[0]}: drop those samples from both arrays."
+        )
+        raise ViewError(message)
+    return codes.astype(np.int32)
+
+
+def _pair(classes: Codes, clusters: Codes) -> Codes:
+    """Cluster of each class on the best one-to-one pairing; −1 where it has none."""
+    counts = contingency_matrix(classes, clusters, sparse=True, dtype=np.int64)
+    n_cells = counts.shape[0] * counts.shape[1]
+    rows, columns = (_pair_dense if n_cells <= _MAX_DENSE_CELLS else _pair_sparse)(counts)
+    pairing = np.full(counts.shape[0], -1, dtype=np.int32)
+    pairing[rows] = columns
+    return pairing
+
+
+def _pair_dense(counts: Any) -> tuple[Codes, Codes]:
+    """Pair rows with columns by the Hungarian method."""
+    rows, columns = linear_sum_assignment(counts.toarray(), maximize=True)
+    return rows, columns
+
+
+def _pair_sparse(counts: Any) -> tuple[Codes, Codes]:
+    """Pair rows with columns without filling in the table.
+
+    Each row gets a dummy column of its own, of count 0, so that leaving it unpaired is an edge
+    too and a full matching always exists. One is then added to every count, since SciPy reads 0
+    as no edge: every full matching has one edge a row, so their order stays.
+    """
+    table = counts.tocoo()
+    sides = [(table.shape[0], table.row), (table.shape[1], table.col)]
+    # The search costs a pass over the columns for each row: the fewer rows, the better.
+    (n_rows, row), (n_cols, col) = sorted(sides, key=itemgetter(0))
+    dummy = np.arange(n_rows, dtype=np.int32)
+    weight = np.concatenate([table.data + 1.0, np.ones(n_rows)])
+    edges = (np.concatenate([row, dummy]), np.concatenate([col, n_cols + dummy]))
+    graph = csr_array(coo_array((weight, edges), shape=(n_rows, n_cols + n_rows)))
+    rows, cols = min_weight_full_bipartite_matching(graph, maximize=True)
+    is_real = cols < n_cols
+    rows, cols = rows[is_real], cols[is_real]
+    return (rows, cols) if row is table.row else (cols, rows)

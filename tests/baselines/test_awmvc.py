@@ -11,7 +11,7 @@ from sklearn.base import clone
 from manyview.baselines import awmvc as module
 from manyview.baselines.awmvc import AWMVC
 from manyview.datasets import load_benchmark, make_multiview_blobs
-from manyview.errors import DeclinedError
+from manyview.exceptions import DeclinedError
 from manyview.metrics import clustering_accuracy
 
 DIMS = [3, 6, 9]

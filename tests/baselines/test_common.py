@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-import test_estimator
+from helpers.bad_inputs import BAD_INPUTS as CASES
 from manyview import OMVCDR, MultiViewData
 from manyview.baselines import BASELINES
-from manyview.benchmark.grids import published_grids, resolved
 from manyview.datasets import make_multiview_blobs
-from manyview.errors import DeclinedError, ViewError
-
-CASES = test_estimator.TestRefused.CASES
+from manyview.exceptions import DeclinedError, ViewError
+from manyview.study.grids import published_grids, resolved
 
 
 @pytest.fixture(scope="module")

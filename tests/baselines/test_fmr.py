@@ -10,7 +10,7 @@ from manyview.baselines._base import Budget
 from manyview.baselines._low_rank import shrink_columns, threshold
 from manyview.baselines._spectral import kernel_spectrum, spectral_rows
 from manyview.baselines.fmr import FMR
-from manyview.errors import ConvergenceWarning, DeclinedError
+from manyview.exceptions import ConvergenceWarning, DeclinedError
 from manyview.metrics import evaluate
 
 NO_LIMIT = Budget("FMR", None, None)

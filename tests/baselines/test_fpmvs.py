@@ -4,7 +4,7 @@ from scipy import sparse
 from sklearn.base import clone
 
 from manyview.baselines.fpmvs import FPMVS
-from manyview.errors import DeclinedError
+from manyview.exceptions import DeclinedError
 from manyview.metrics import clustering_accuracy
 
 

@@ -12,7 +12,7 @@ from manyview.baselines import ksums as module
 from manyview.baselines._ksums_kernels import BLOCK_ROWS, sweep
 from manyview.baselines.ksums import KSums
 from manyview.datasets import load_benchmark, make_multiview_blobs
-from manyview.errors import DeclinedError
+from manyview.exceptions import DeclinedError
 from manyview.metrics import clustering_accuracy
 
 

@@ -10,7 +10,7 @@ from manyview.baselines import lmvsc as module
 from manyview.baselines._anchors import scale_view
 from manyview.baselines._base import Budget
 from manyview.baselines.lmvsc import LMVSC
-from manyview.errors import DeclinedError
+from manyview.exceptions import DeclinedError
 from manyview.metrics import clustering_accuracy
 
 NO_LIMIT = Budget("LMVSC", None, None)

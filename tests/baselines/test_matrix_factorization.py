@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from manyview.baselines.matrix_factorization import MatrixFactorizationClustering
 from manyview.datasets import load_benchmark, make_multiview_blobs
-from manyview.errors import DeclinedError
+from manyview.exceptions import DeclinedError
 from manyview.metrics import clustering_accuracy
 
 

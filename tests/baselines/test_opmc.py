@@ -10,7 +10,7 @@ from manyview.baselines import opmc as module
 from manyview.baselines._finish import cluster_sums, inverse_weights, polar
 from manyview.baselines.opmc import OPMC
 from manyview.datasets import load_benchmark, make_multiview_blobs
-from manyview.errors import DeclinedError
+from manyview.exceptions import DeclinedError
 from manyview.metrics import clustering_accuracy
 
 

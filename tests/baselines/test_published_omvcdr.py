@@ -16,9 +16,9 @@ from sklearn.cluster import KMeans
 from manyview.baselines import published_omvcdr as module
 from manyview.baselines._published_kernels import sweep_embedding, sweep_labels
 from manyview.baselines.published_omvcdr import PublishedOMVCDR
-from manyview.errors import ConvergenceWarning, ViewError
+from manyview.data.views import MultiViewData
+from manyview.exceptions import ConvergenceWarning, ViewError
 from manyview.metrics import evaluate
-from manyview.views import MultiViewData
 
 RELEASED = module._Rule(lam=9 * 0.1, weight_power=0.5, n_sweeps=1000)
 PAPER = module._Rule(lam=0.1, weight_power=1.0, n_sweeps=1)

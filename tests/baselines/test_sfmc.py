@@ -14,7 +14,7 @@ from manyview.baselines._base import Budget
 from manyview.baselines._das import alternate_rows
 from manyview.baselines._structured_graph import Edges, project_groups, structure_graph
 from manyview.baselines.sfmc import SFMC
-from manyview.errors import ConvergenceWarning, DeclinedError
+from manyview.exceptions import ConvergenceWarning, DeclinedError
 from manyview.metrics import evaluate
 
 NO_LIMIT = Budget("SFMC", None, None)

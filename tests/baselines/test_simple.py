@@ -12,10 +12,10 @@ from manyview.baselines._base import Budget
 from manyview.baselines._scaling import joined_views, scaled_views
 from manyview.baselines.best_single_view import BestSingleView
 from manyview.baselines.concat_kmeans import ConcatKMeans
+from manyview.data.views import MultiViewData
 from manyview.datasets import load_benchmark, make_multiview_blobs
-from manyview.errors import DeclinedError
+from manyview.exceptions import DeclinedError
 from manyview.metrics import clustering_accuracy
-from manyview.views import MultiViewData
 
 UNLIMITED = Budget("test", None, None)
 SCALES = [None, "unit", "l2", "sqrt-l2", "z", "z-l2", ["unit", "l2"], "auto"]

@@ -9,7 +9,7 @@ from manyview.baselines import _unified_anchors as model_of
 from manyview.baselines._anchors import scale_view
 from manyview.baselines._unified_anchors import Rule
 from manyview.baselines.smvsc import SMVSC
-from manyview.errors import DeclinedError
+from manyview.exceptions import DeclinedError
 from manyview.metrics import clustering_accuracy
 
 

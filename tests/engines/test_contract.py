@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 
 from manyview import OMVCDR
-from manyview.blocks import CHUNK_ROWS, Sums
+from manyview.data.scaling import ViewScaling
+from manyview.data.views import MultiViewData
 from manyview.datasets import make_multiview_blobs
 from manyview.engines import choose_engine
-from manyview.engines.in_memory import InMemory
-from manyview.errors import EngineUnavailableError
+from manyview.engines.memory import InMemory
+from manyview.exceptions import EngineUnavailableError
 from manyview.kernels import choose_kernels
-from manyview.readings import Reading
+from manyview.kernels.block import CHUNK_ROWS
+from manyview.kernels.statistics import ArraySums
 from manyview.solver import alternation
 from manyview.solver.alternation import Schedule, solve
-from manyview.solver.problem import Settings, pose
-from manyview.solver.updates import compare, keep, recall
-from manyview.threads import limit_threads
-from manyview.views import MultiViewData
+from manyview.solver.problem import Settings, build_problem
+from manyview.solver.updates import contingency, restore_labels, stash_labels
+from manyview.utils.threads import limit_threads
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +42,7 @@ def record_rows(block, kernels, seen, order):
 
 def number_rows(block, kernels):
     """Visit that stores the values of the only view as the projection."""
-    return replace(block, projection=block.views[0].values), Sums(
+    return replace(block, projection=block.views[0].values), ArraySums(
         (np.array(float(len(block.labels))),)
     )
 
@@ -66,9 +67,9 @@ def test_a_scan_of_chosen_rows_gathers_them_in_the_order_of_the_seed(engine, mon
     n = 3 * CHUNK_ROWS + 100
     engine.load(MultiViewData.of(np.arange(n, dtype=float)[:, None]), None)
     engine.map_reduce(number_rows)
-    monkeypatch.setattr("manyview.engines.in_memory.rows_per_block", lambda n_bytes: 50)
+    monkeypatch.setattr("manyview.engines.memory.rows_per_block", lambda n_bytes: 50)
 
-    def choose(block, kernels, carry, divisor):
+    def row_filter(block, kernels, carry, divisor):
         assert carry == []
         return block.projection[:, 0] % divisor == 0
 
@@ -78,7 +79,7 @@ def test_a_scan_of_chosen_rows_gathers_them_in_the_order_of_the_seed(engine, mon
         labels = block.projection[:, 0].astype(np.int32)
         return replace(block, labels=labels), [*seen, *labels[order]]
 
-    rows = engine.scan(mark_rows, [], 5, 7, choose=choose)
+    rows = engine.scan(mark_rows, [], 5, 7, row_filter=row_filter)
     every = np.arange(0, n, 7)
     np.testing.assert_array_equal(rows, np.random.default_rng(5).permutation(every))
     np.testing.assert_array_equal(np.flatnonzero(engine.gather("labels")), every[1:])
@@ -94,7 +95,7 @@ def test_the_partition_into_blocks_does_not_change_the_labels(data, dtype, is_wh
     for block_rows in (CHUNK_ROWS, 2 * CHUNK_ROWS, 8 * CHUNK_ROWS):
         engine = InMemory(choose_kernels("cpu"), block_rows=block_rows)
         engine.load(type(data).of(views), None)
-        problem = pose(engine, Settings(6, 0.1, 3, None, "auto", 3.0), data.view_names)
+        problem = build_problem(engine, Settings(6, 0.1, 3, None, "auto", 3.0), data.view_names)
         schedule = Schedule(n_init=2, max_iter=20, tol=1e-5)
         solution = solve(engine, problem, schedule, np.random.default_rng(0), lambda progress: None)
         found.append((engine.gather("labels"), solution.objective))
@@ -110,7 +111,7 @@ def test_the_number_of_threads_does_not_change_the_result(data):
         engine = InMemory(choose_kernels("cpu"), block_rows=CHUNK_ROWS)
         engine.load(data, None)
         with limit_threads(n_threads):
-            problem = pose(engine, Settings(6, 0.1, 3, None, "auto", 3.0), data.view_names)
+            problem = build_problem(engine, Settings(6, 0.1, 3, None, "auto", 3.0), data.view_names)
             rng = np.random.default_rng(0)
             solution = solve(engine, problem, Schedule(1, 10, 1e-5), rng, lambda progress: None)
         found.append((engine.gather("labels"), solution.objective))
@@ -138,7 +139,7 @@ def test_partial_results_are_added_in_the_order_of_the_blocks(engine, data):
 
 def test_statistics_are_float64_even_for_float32_rows(engine, data):
     engine.load(type(data).of([X.astype(np.float32) for X in data.views]), None)
-    problem = pose(engine, Settings(6, 0.1, 3, None, "auto", 3.0), data.view_names)
+    problem = build_problem(engine, Settings(6, 0.1, 3, None, "auto", 3.0), data.view_names)
     solution = solve(
         engine, problem, Schedule(1, 3, 1.0), np.random.default_rng(0), lambda progress: None
     )
@@ -149,7 +150,7 @@ def test_statistics_are_float64_even_for_float32_rows(engine, data):
 
 def test_a_sample_holds_whole_rows(engine, data, rng):
     engine.load(data, np.arange(len(data), dtype=float) + 1)
-    engine.read([Reading(1)])
+    engine.read([ViewScaling(1)])
     blocks = engine.sample(500, rng)
     rows = np.concatenate([block.weights for block in blocks]).astype(int) - 1
     assert len(rows) == len(np.unique(rows)) == 500
@@ -163,17 +164,17 @@ def test_a_sample_holds_whole_rows(engine, data, rng):
 def test_kept_labels_come_back(engine, data):
     engine.load(data, None)
     engine.map_reduce(set_all, 3)
-    engine.map_reduce(keep)
+    engine.map_reduce(stash_labels)
     engine.map_reduce(set_all, 4)
-    engine.map_reduce(keep)
-    counts = engine.map_reduce(compare, 0, 1, 5)
+    engine.map_reduce(stash_labels)
+    counts = engine.map_reduce(contingency, 0, 1, 5)
     assert counts[3, 4] == counts.sum() == len(data)
-    engine.map_reduce(recall, 0)
+    engine.map_reduce(restore_labels, 0)
     assert np.all(engine.gather("labels") == 3)
 
 
 def set_all(block, kernels, label):
-    return replace(block, labels=np.full_like(block.labels, label)), Sums(())
+    return replace(block, labels=np.full_like(block.labels, label)), ArraySums(())
 
 
 @pytest.mark.parametrize(("engine_name", "device"), [("dusk", "cpu"), ("auto", "tpu")])

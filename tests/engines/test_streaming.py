@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 from manyview import OMVCDR, MultiViewData, open_rows
-from manyview.blocks import CHUNK_ROWS, Sums
-from manyview.checkpoint import Checkpoint
 from manyview.datasets import make_multiview_blobs
 from manyview.engines.streaming import Streaming
-from manyview.errors import CheckpointError
+from manyview.exceptions import CheckpointError
 from manyview.kernels import choose_kernels
+from manyview.kernels.block import CHUNK_ROWS
+from manyview.kernels.statistics import ArraySums
+from manyview.persistence.checkpoint import Checkpoint
 from manyview.solver import alternation, fitting
-from manyview.solver.updates import keep
+from manyview.solver.updates import stash_labels
 
 N = 4 * CHUNK_ROWS + 77
 
@@ -85,7 +86,7 @@ def test_a_memory_map_is_streamed_too(arrays, tmp_path):
 
 
 def look_at_rows(block, kernels):
-    return block, Sums((np.asarray(block.views[0].values).sum(axis=0),))
+    return block, ArraySums((np.asarray(block.views[0].values).sum(axis=0),))
 
 
 def test_rows_are_read_only_where_a_visit_looks_at_them(on_disk, monkeypatch):
@@ -99,7 +100,7 @@ def test_rows_are_read_only_where_a_visit_looks_at_them(on_disk, monkeypatch):
     engine = Streaming(choose_kernels("cpu"), block_rows=CHUNK_ROWS)
     engine.load(MultiViewData.of(on_disk[:1]), None)
     reads.clear()  # those of the check
-    engine.map_reduce(keep)
+    engine.map_reduce(stash_labels)
     assert reads == []
     total = engine.map_reduce(look_at_rows).arrays[0]
     starts = [rows.start for rows in reads]

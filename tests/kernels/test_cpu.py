@@ -8,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from definitions import objective_of, profile_objective, read, split_bases
-from manyview.blocks import ClusterMoments, ViewRows
-from manyview.kernels import _sweep, cpu
-from manyview.readings import Reading
+from helpers.definitions import objective_of, profile_objective, read, split_bases
+from helpers.strategies import problems
+from manyview.data.scaling import ViewScaling
+from manyview.data.views import MultiViewData
+from manyview.kernels import cpu, sweep
+from manyview.kernels.block import ViewRows
+from manyview.kernels.statistics import ClusterMoments
 from manyview.solver.updates import objective
-from manyview.views import MultiViewData
 from solver.test_updates import SCALES, posed
-from strategies import problems
 
 
 def view_rows(rng, *, n=30, d=7, kind="dense", dtype=np.float64, **parts):
@@ -23,7 +24,7 @@ def view_rows(rng, *, n=30, d=7, kind="dense", dtype=np.float64, **parts):
     X = rng.random((n, d)).astype(dtype) * (rng.random((n, d)) < 0.6)
     factor = parts.pop("factor", None)
     has = np.ones(n, dtype=bool) if factor is None else factor > 0
-    expected = read(X, Reading(0, **parts), has) * (1 if factor is None else factor[:, None])
+    expected = read(X, ViewScaling(0, **parts), has) * (1 if factor is None else factor[:, None])
     if factor is not None:
         X[~has] = np.nan
     values = sparse.csr_array(np.nan_to_num(X)) if kind == "csr" else X
@@ -92,10 +93,10 @@ def test_add_and_rem_equal_the_change_of_F_by_definition(case, lam, scale):
     labels = engine.gather("labels")
     b, block = engine.gather("projection"), engine.sample(data.n_samples, None)[0]
     omega = block.weights
-    clusters = cpu._clusters(moments, model.problem.levels, model.pull)
+    clusters = cpu._clusters(moments, model.problem.n_present, model.coupling)
     spaces = list(zip(clusters.starts, clusters.ends, strict=True))
     before = objective_of(data, model, labels, weights)
-    tolerance = 1e-10 * (1 + len(spaces) * model.problem.energy)
+    tolerance = 1e-10 * (1 + len(spaces) * model.problem.sum_squares)
     for i in range(0, data.n_samples, 5):
         c, u, w = labels[i], block.group[i], omega[i]
         if np.sum(labels == c) == 1 or k == 1:
@@ -104,13 +105,13 @@ def test_add_and_rem_equal_the_change_of_F_by_definition(case, lam, scale):
         moved = labels.copy()
         moved[i] = target
         change = objective_of(data, model, moved, weights) - before
-        costs = _sweep.prepare_all(clusters, w)
+        costs = sweep.prepare_all(clusters, w)
         add = costs.grow[target] + sum(
             costs.slope[u, target, p] * np.sum((b[i] - costs.center[target])[start:end] ** 2)
             for p, (start, end) in enumerate(spaces)
         )
         spare = np.zeros((2, 1, b.shape[1]))
-        rem = _sweep.removal(clusters, b, i, c, u, w, *spare)
+        rem = sweep.removal(clusters, b, i, c, u, w, *spare)
         assert add >= 0
         assert rem >= 0
         assert abs(add - rem - change) <= tolerance
@@ -131,11 +132,11 @@ def test_a_sweep_never_raises_F_keeps_every_cluster_and_leaves_exact_moments(cas
         block.weights,
         order,
         swept,
-        model.problem.levels,
-        model.pull,
+        model.problem.n_present,
+        model.coupling,
     )
     assert np.all(np.bincount(labels, minlength=k) > 0)
-    scale = len(model.problem.dims) * model.problem.energy
+    scale = len(model.problem.dims) * model.problem.sum_squares
     assert objective_of(data, model, labels, weights) <= before + 1e-12 * scale
     exact = cpu.moments(block.projection, labels, block.group, block.weights, like=moments)
     np.testing.assert_array_equal(swept.rows, exact.rows)
@@ -194,20 +195,20 @@ def test_add_and_rem_do_not_see_an_offset(rng, offset, scale):
     engine, model, moments = posed(far, 3, labels=labels, scale=scale)
     if scale == "z":
         views = [(X - X.mean(axis=0)) / X.std(axis=0) for X in views]
-    clusters = cpu._clusters(moments, model.problem.levels, model.pull)
-    costs, b = _sweep.prepare_all(clusters, 1.0), engine.gather("projection")
-    before = profile_objective(views, split_bases(model), labels, model.pull)
+    clusters = cpu._clusters(moments, model.problem.n_present, model.coupling)
+    costs, b = sweep.prepare_all(clusters, 1.0), engine.gather("projection")
+    before = profile_objective(views, split_bases(model), labels, model.coupling)
     for i in range(30):
         c, target = labels[i], (labels[i] + 1) % 3
         moved = labels.copy()
         moved[i] = target
-        change = profile_objective(views, split_bases(model), moved, model.pull) - before
+        change = profile_objective(views, split_bases(model), moved, model.coupling) - before
         spaces = zip(clusters.starts, clusters.ends, strict=True)
         add = costs.grow[target] + sum(
             costs.slope[0, target, p] * np.sum((b[i] - costs.center[target])[start:end] ** 2)
             for p, (start, end) in enumerate(spaces)
         )
-        rem = _sweep.removal(clusters, b, i, c, 0, 1.0, *np.zeros((2, 1, b.shape[1])))
+        rem = sweep.removal(clusters, b, i, c, 0, 1.0, *np.zeros((2, 1, b.shape[1])))
         assert abs(add - rem - change) <= 1e-10 * max(add, rem)
 
 
@@ -216,10 +217,10 @@ def test_margins_compare_what_a_copy_of_the_sample_would_cost(case, lam):
     data, k, weights = case
     engine, model, moments = posed(data, k, weights=weights, lam=lam)
     labels, block = engine.gather("labels"), engine.sample(data.n_samples, None)[0]
-    state = (moments, model.problem.levels, model.pull)
+    state = (moments, model.problem.n_present, model.coupling)
     margins = cpu.margins(block.projection, labels, block.group, *state)
     without = objective_of(data, model, labels, weights)
-    scale = 1 + len(model.problem.dims) * model.problem.energy
+    scale = 1 + len(model.problem.dims) * model.problem.sum_squares
     for i in range(0, len(labels), 7):
         copied, omega = data[np.append(np.arange(len(labels)), i)], np.append(block.weights, 1.0)
         alone = objective_of(data[[i]], model, np.zeros(1, dtype=int))
@@ -258,15 +259,15 @@ def test_bounds_decide_nothing(rng, monkeypatch, k, weight, dtype):
     b, labels, group, weights, moments = label_case(
         rng, k, dtype, n=max(1000, 3 * k), weight=weight
     )
-    levels, pull = np.array([2.0]), np.array([0.3, 0.1, 0.02]) / len(b)
+    n_present, coupling = np.array([2.0]), np.array([0.3, 0.1, 0.02]) / len(b)
 
     def all_results():
         moved, swept, counts = labels.copy(), moments.copy(), []
         for seed in range(4):
             order = np.random.default_rng(seed).permutation(len(b))
-            counts.append(cpu.assign(b, moved, group, weights, order, swept, levels, pull))
-        nearest = cpu.nearest(b, group, swept, levels, pull)
-        return moved, counts, nearest, cpu.margins(b, moved, group, swept, levels, pull)
+            counts.append(cpu.assign(b, moved, group, weights, order, swept, n_present, coupling))
+        nearest = cpu.nearest(b, group, swept, n_present, coupling)
+        return moved, counts, nearest, cpu.margins(b, moved, group, swept, n_present, coupling)
 
     found = all_results()
     bounds = cpu._bounds
@@ -280,17 +281,17 @@ def test_bounds_decide_nothing(rng, monkeypatch, k, weight, dtype):
 def test_bounds_stay_below_the_costs_while_clusters_move(rng):
     b, labels, group, weights, moments = label_case(rng, 12, np.float64)
     clusters = cpu._clusters(moments, np.array([2.0]), np.array([3e-4, 1e-4, 2e-5]))
-    costs = _sweep.prepare_all(clusters, 1.0)
+    costs = sweep.prepare_all(clusters, 1.0)
     bounds = cpu._bounds(b, clusters, costs, 1.0)
     order = np.arange(300)
-    moved = _sweep.sweep(clusters, costs, bounds, b, labels, group, weights, order, 1e-12)
+    moved = sweep.sweep(clusters, costs, bounds, b, labels, group, weights, order, 1e-12)
     assert moved > 50
-    assert np.all(bounds.drift > 0)
+    assert np.all(bounds.center_shift > 0)
     for i in range(0, 1000, 7):
         for c in range(12):
-            exact = _sweep.added(clusters, costs, b, i, 0, c, np.inf)
-            moving = (bounds.least[i, c], bounds.drift[c], bounds.shrunk[c])
-            assert costs.grow[c] + _sweep.at_least(*moving) <= exact * (1 + 1e-12)
+            exact = sweep.added(clusters, costs, b, i, 0, c, np.inf)
+            moving = (bounds.least[i, c], bounds.center_shift[c], bounds.shrunk[c])
+            assert costs.grow[c] + sweep.at_least(*moving) <= exact * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -300,22 +301,24 @@ def test_rows_that_cannot_move_do_not(rng, k, weight, dtype):
     state = (np.array([2.0]), np.array([0.3, 0.1, 0.02]) / len(b))
     for _ in range(6):  # near rest
         cpu.assign(b, labels, group, weights, rng.permutation(3000), moments, *state)
-    slack, since = cpu.slack(b, weights, moments, *state), moments.copy()
+    distance_bounds, since = cpu.distance_bounds(b, weights, moments, *state), moments.copy()
     for n_forced in (0, 3, 30, 300):
         for i in rng.integers(3000, size=n_forced):  # clusters move, against all reason
             labels[i] = rng.integers(k)
         moments = cpu.moments(b, labels, group, weights, like=moments)
-        may_move = cpu.may_move(slack, labels, weights, moments, since, *state)
-        held = np.flatnonzero(~may_move)
+        bound_violated = cpu.bound_violated(
+            distance_bounds, labels, weights, moments, since, *state
+        )
+        held = np.flatnonzero(~bound_violated)
         assert n_forced == 300 or len(held) > (1000 if k < 60 else 100)
         n_moved = cpu.assign(b, labels, group, weights, held, moments, *state) if held.size else 0
         assert n_moved == 0
-    assert k == 1 or np.any(may_move)
+    assert k == 1 or np.any(bound_violated)
 
 
 def test_nothing_is_known_of_rows_where_weights_or_views_vary(rng):
     b, labels, _, weights, moments = label_case(rng, 9, np.float64)
     state = (np.array([2.0]), np.array([3e-4, 1e-4, 2e-5]))
-    slack = cpu.slack(b, weights + np.arange(len(b)), moments, *state)
-    assert slack.shape == (len(b), 0)
-    assert np.all(cpu.may_move(slack, labels, weights, moments, moments, *state))
+    distance_bounds = cpu.distance_bounds(b, weights + np.arange(len(b)), moments, *state)
+    assert distance_bounds.shape == (len(b), 0)
+    assert np.all(cpu.bound_violated(distance_bounds, labels, weights, moments, moments, *state))

@@ -6,7 +6,7 @@ import pytest
 from manyview import OMVCDR
 from manyview.baselines import BASELINES
 from manyview.datasets import make_multiview_blobs
-from manyview.errors import DataWarning
+from manyview.exceptions import DataWarning
 
 
 def test_auto_takes_the_number_that_is_recommended(tmp_path):

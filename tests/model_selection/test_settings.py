@@ -8,7 +8,13 @@ from manyview import OMVCDR
 from manyview.datasets import make_multiview_blobs
 from manyview.model_selection import choose
 from manyview.model_selection.choice import Choice
-from manyview.model_selection.settings import CLEARLY, _Judge, _Setting, _settle, settings_of
+from manyview.model_selection.settings import (
+    CLEARLY,
+    _Judge,
+    _Setting,
+    _sweep_to_convergence,
+    settings_of,
+)
 
 
 def far_and_near(rng, n=400):
@@ -40,7 +46,7 @@ def test_the_defaults_are_kept_unless_another_is_clearly_better(gain, taken):
     names = ("n_clusters", "scale", "lam", "view_modularity")
     table = pd.DataFrame([(3, "auto", 0.5, 0.5), (3, "unit", 0.5, 0.5 * (1 + gain))], columns=names)
     settings = [_Setting("auto", 0.5), _Setting("unit", 0.5)]
-    choice = _settle(Choice(3, True, 0.5, "", table), settings, table)
+    choice = _sweep_to_convergence(Choice(3, True, 0.5, "", table), settings, table)
     assert choice.scale == taken
     words = {"auto": "Keep the defaults, scale='auto' and lam=0.5", "unit": "Take scale='unit'"}
     assert choice.advice.startswith(words[taken])
@@ -106,7 +112,7 @@ def test_a_constant_view_says_nothing():
     assert unit == pytest.approx(expected, rel=0.02)
 
 
-@pytest.mark.filterwarnings("ignore::manyview.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore::manyview.exceptions.DataWarning")
 def test_without_a_view_that_varies_the_setting_is_kept():
     choice = choose([np.ones((80, 3)), np.ones((80, 2))], [4], random_state=0)
     assert (choice.scale, choice.lam) == ("auto", 0.5)

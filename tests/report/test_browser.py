@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import browser
 from manyview import OMVCDR, MultiViewData
 from manyview.datasets import load_benchmark, make_multiview_blobs
 from manyview.report import describe_fit, render_fit
+from tools import browser
 
 pytestmark = [
     pytest.mark.browser,

@@ -10,15 +10,15 @@ from manyview import OMVCDR
 from manyview.datasets import make_multiview_blobs
 from manyview.engines import rows_per_block
 from manyview.solver.footprint import Footprint
-from manyview.threads import limit_threads
+from manyview.utils.threads import limit_threads
 
 SIZES = Footprint(
     n_samples=5000,
-    n_few=1000,
+    n_subset=1000,
     n_features=(3, 4),
     itemsize=4,
     dims=(2, 4),
-    n_readings=2,
+    n_scalings=2,
     n_anchors=0,
 )
 
@@ -63,11 +63,11 @@ def test_a_fit_allocates_about_as_much(n, k, scale):
     tracemalloc.stop()
     sizes = Footprint(
         n_samples=n,
-        n_few=min(n, 10_000),
+        n_subset=min(n, 10_000),
         n_features=(40, 60),
         itemsize=4,
         dims=tuple(min(p * k, 100) for p in (1, 2, 3)),
-        n_readings=2 if scale is None else 4,
+        n_scalings=2 if scale is None else 4,
         n_anchors=0 if scale is None else 600,
     )
     with limit_threads(1):  # what several keep back is not traced

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from manyview.data.views import MultiViewData
 from manyview.solver.initialization import begin, count_distinct
-from manyview.solver.problem import Settings, restate
-from manyview.views import MultiViewData
+from manyview.solver.problem import Settings, rebuild_on
 from solver.test_updates import posed
 
 
@@ -13,7 +13,7 @@ def lengths_of_first_coordinates(views):
     """Of half of the samples, in a problem that was stated for all."""
     engine, model, _ = posed(MultiViewData.of(views), 3)
     few = engine.subsample(40, np.random.default_rng(1))
-    problem = restate(few, Settings(3, 0.3, 3, None, None, 2.0), model.problem)
+    problem = rebuild_on(few, Settings(3, 0.3, 3, None, None, 2.0), model.problem)
     found = begin(few, problem, np.random.default_rng(0)).coordinates
     return np.linalg.norm(found - found.mean(axis=0), axis=0)
 

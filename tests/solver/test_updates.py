@@ -8,28 +8,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from definitions import best_embedding, materialize, objective_of, profile_objective, split_bases
+from helpers.definitions import (
+    best_embedding,
+    materialize,
+    objective_of,
+    profile_objective,
+    split_bases,
+)
+from helpers.strategies import problems
 from manyview import OMVCDR
-from manyview.blocks import Sums
-from manyview.engines.in_memory import InMemory
-from manyview.errors import DataWarning
+from manyview.data.views import MultiViewData
+from manyview.engines.memory import InMemory
+from manyview.exceptions import DataWarning
 from manyview.kernels import choose_kernels
-from manyview.solver.problem import Settings, pose
-from manyview.solver.state import Model
+from manyview.kernels.statistics import ArraySums
+from manyview.solver.model import Model
+from manyview.solver.problem import Settings, build_problem
 from manyview.solver.updates import (
     accumulate,
-    appraise,
-    double_step,
+    compute_bounds,
     embed,
     objective,
     orthonormalize,
+    over_relaxed_step,
     project,
     shrinkage,
     update_alpha,
     update_H,
 )
-from manyview.views import MultiViewData
-from strategies import problems
 
 SCALES = [None, "unit", "l2", "sqrt-l2", "z", "z-l2", ["sqrt-l2", "z-l2"]]
 
@@ -41,7 +47,7 @@ def posed(data, k, *, weights=None, labels=None, lam=0.3, scale=None, dims=None,
     engine.load(data, weights)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # some views are all zero
-        problem = pose(engine, Settings(k, lam, 3, dims, scale, gamma), data.view_names)
+        problem = build_problem(engine, Settings(k, lam, 3, dims, scale, gamma), data.view_names)
     widths = [len(mean) for mean in problem.means]
     bases = tuple(
         np.hstack([orthonormalize(rng.standard_normal((d, d_p))) for d_p in problem.dims])
@@ -58,11 +64,11 @@ def posed(data, k, *, weights=None, labels=None, lam=0.3, scale=None, dims=None,
 
 def set_labels(block, kernels, labels):
     """Visit that sets all labels; the tests use one block."""
-    return replace(block, labels=labels.copy()), Sums(())
+    return replace(block, labels=labels.copy()), ArraySums(())
 
 
 def scale_of(data, model):
-    return len(model.problem.dims) * model.problem.energy + 1e-300
+    return len(model.problem.dims) * model.problem.sum_squares + 1e-300
 
 
 @given(problems(), st.sampled_from(SCALES), st.floats(1e-3, 1e3), st.sampled_from([1.5, 2.0, 4.0]))
@@ -77,11 +83,11 @@ def test_the_objective_from_moments_equals_the_definition(case, scale, lam, gamm
 def test_the_embedding_equals_the_minimum_over_Z(case, lam):
     data, k, weights = case
     engine, model, moments = posed(data, k, weights=weights, lam=lam)
-    views, present = materialize(data, model.problem.readings)
+    views, present = materialize(data, model.problem.scalings)
     omega = np.ones(data.n_samples) if weights is None else weights
     expected = [
         best_embedding(views, bases, engine.gather("labels"), g, omega, present)
-        for bases, g in zip(split_bases(model), model.pull, strict=True)
+        for bases, g in zip(split_bases(model), model.coupling, strict=True)
     ]
     engine.map_reduce(embed, shrinkage(moments, model))
     Z = engine.gather("projection")
@@ -155,7 +161,7 @@ def test_a_doubled_step_turns_twice_as_far(rng):
     _, model, _ = posed(data, 2, dims=(1,))
     angle = np.arctan2(*model.bases[0][::-1, 0])
     turned = replace(model, bases=(np.array([[np.cos(angle + 0.2)], [np.sin(angle + 0.2)]]),))
-    further = np.arctan2(*double_step(turned, model).bases[0][::-1, 0])
+    further = np.arctan2(*over_relaxed_step(turned, model).bases[0][::-1, 0])
     assert further - angle == pytest.approx(np.arctan(2 * np.sin(0.2) / (2 * np.cos(0.2) - 1)))
     assert 0.39 < further - angle < 0.42
 
@@ -171,7 +177,7 @@ def test_a_doubled_step_is_taken_back_where_it_raises_F(rng, monkeypatch, is_bad
     def step(turned, before):
         tried.append(1)
         if not is_bad:
-            return double_step(turned, before)
+            return over_relaxed_step(turned, before)
         bases = [orthonormalize(rng.standard_normal(H.shape)) for H in turned.bases]
         return replace(turned, bases=tuple(bases))
 
@@ -188,7 +194,7 @@ def test_how_firmly_samples_sit_is_known_where_none_lacks_a_view(rng):
         present = np.ones((50, 2), dtype=bool)
         present[:n_lacking, 1] = False
         engine, model, moments = posed(MultiViewData.of(X, present=present), 3)
-        assert engine.map_reduce(appraise, model, moments).arrays[0] == n_known
+        assert engine.map_reduce(compute_bounds, model, moments).arrays[0] == n_known
 
 
 def test_a_zero_cross_product_keeps_the_previous_basis(rng):

@@ -7,8 +7,8 @@ from typing import Literal, cast
 import numpy as np
 from scipy import linalg, sparse
 
-from manyview.blocks import FloatArray
-from manyview.views import View
+from manyview.data.views import View
+from manyview.utils.types import FloatArray
 
 __all__ = [
     "Scale",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from manyview.base import MultiViewClusterer, check_parameter, is_number
-from manyview.errors import DeclinedError, ViewError
-from manyview.views import MultiViewData
+from manyview.base import COUNT, NONE, MultiViewClusterer, either, number
+from manyview.data.views import MultiViewData
+from manyview.exceptions import DeclinedError, ViewError
 
 __all__ = ["Baseline", "Budget"]
 
@@ -19,6 +20,12 @@ class Baseline(MultiViewClusterer):
     sets no limit. A method that would exceed a limit declines with a sentence that names it.
     """
 
+    _allowed: ClassVar = {
+        "n_clusters": COUNT,
+        "time_limit": either(NONE, number(above=0)),
+        "memory_limit": either(NONE, number(above=0)),
+    }
+    n_clusters: int
     time_limit: float | None
     memory_limit: float | None
 
@@ -36,13 +43,6 @@ class Baseline(MultiViewClusterer):
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         """Set `labels_` and what else the method learns; ask the budget before and during work."""
         raise NotImplementedError
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name in ("time_limit", "memory_limit"):
-            limit = getattr(self, name)
-            is_valid = limit is None or (is_number(limit) and limit > 0)
-            check_parameter(name, limit, is_valid, "None or a number > 0")
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from manyview.blocks import FloatArray, IntArray
+from manyview.utils.types import FloatArray, IntArray
 
 __all__ = ["alternate_rows"]
 

@@ -10,7 +10,7 @@ from scipy import linalg
 from sklearn.cluster import KMeans
 
 from manyview.baselines._base import Budget
-from manyview.blocks import FloatArray, IntArray
+from manyview.utils.types import FloatArray, IntArray
 
 __all__ = ["best_kmeans", "cluster_sums", "dense", "inverse_weights", "polar", "unit_rows"]
 

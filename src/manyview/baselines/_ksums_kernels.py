@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from manyview.blocks import FloatArray, IntArray
+from manyview.utils.types import FloatArray, IntArray
 
 BLOCK_ROWS = 64  # a correction costs BLOCK_ROWS products: few while clusters still change much
 
@@ -22,7 +22,7 @@ def sweep(
     labels: IntArray,  # IN/OUT (n,)
     count: FloatArray,  # IN/OUT (k,)
     total: NDArray[Any],  # IN/OUT (k, d): sums of the rows
-    energy: FloatArray,  # IN/OUT (k,): sums of ‖x‖²
+    sum_squares: FloatArray,  # IN/OUT (k,): sums of ‖x‖²
     tolerance: float,
 ) -> int:
     """y_i ← argmin_c n_c ‖x_i‖² − 2 x_iᵀt_c + q_c, i in order; how many moved."""
@@ -34,10 +34,10 @@ def sweep(
         for r in range(len(rows)):
             i = start + r
             old = labels[i]
-            own = count[old] * sqnorm[i] + energy[old] - 2 * cross[r, old]
-            new, least = old, own - tolerance * (count[old] * sqnorm[i] + energy[old])
+            own = count[old] * sqnorm[i] + sum_squares[old] - 2 * cross[r, old]
+            new, least = old, own - tolerance * (count[old] * sqnorm[i] + sum_squares[old])
             for c in range(k):
-                cost = count[c] * sqnorm[i] + energy[c] - 2 * cross[r, c]
+                cost = count[c] * sqnorm[i] + sum_squares[c] - 2 * cross[r, c]
                 if c != old and cost < least:
                     new, least = c, cost
             if new == old or count[old] == 1:
@@ -46,8 +46,8 @@ def sweep(
             labels[i] = new
             count[old] -= 1
             count[new] += 1
-            energy[old] -= sqnorm[i]
-            energy[new] += sqnorm[i]
+            sum_squares[old] -= sqnorm[i]
+            sum_squares[new] += sqnorm[i]
             total[old] -= rows[r]
             total[new] += rows[r]
             if r + 1 < len(rows):

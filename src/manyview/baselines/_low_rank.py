@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from manyview.blocks import FloatArray
+from manyview.utils.types import FloatArray
 
 __all__ = ["State", "iterate", "shrink_columns", "threshold"]
 
@@ -25,17 +25,17 @@ class State:
 
 
 def iterate(
-    state: State, s: FloatArray, A: FloatArray, mu: float, lams: tuple[float, float]
+    before: State, s: FloatArray, A: FloatArray, mu: float, lams: tuple[float, float]
 ) -> tuple[State, float, float]:
     """J, C, E and the multipliers once; also the objective and the largest residual."""
     lam1, lam2 = lams
-    J, nuclear = threshold(state.C + state.Y2 / mu, lam1 / mu)
-    pull = s * (s * A - state.E + state.Y1 / mu)
-    C = (J - state.Y2 / mu + pull) / (1 + s**2)
+    J, nuclear = threshold(before.C + before.Y2 / mu, lam1 / mu)
+    pull = s * (s * A - before.E + before.Y1 / mu)
+    C = (J - before.Y2 / mu + pull) / (1 + s**2)
     errors = s * (A - C)
-    E = shrink_columns(errors + state.Y1 / mu, lam2 / mu)
+    E = shrink_columns(errors + before.Y1 / mu, lam2 / mu)
     rest1, rest2 = errors - E, C - J
-    following = State(C, E, state.Y1 + mu * rest1, state.Y2 + mu * rest2)
+    following = State(C, E, before.Y1 + mu * rest1, before.Y2 + mu * rest2)
     objective = lam1 * nuclear + lam2 * float(_column_norms(E).sum())
     residual = max(float(_column_norms(rest).max()) for rest in (rest1, rest2))
     return following, objective, residual

@@ -6,7 +6,7 @@ Each sample sees what the samples before it left behind, so neither sweep is a m
 import numpy as np
 from numba import njit
 
-from manyview.blocks import FloatArray, IntArray
+from manyview.utils.types import FloatArray, IntArray
 
 
 @njit(cache=True)
@@ -15,7 +15,7 @@ def sweep_embedding(
     A: FloatArray,  # IN (n, D)
     labels: IntArray,  # IN (n,)
     total: FloatArray,  # IN/OUT (k, D): sums of the rows of Z
-    pull: FloatArray,  # IN (D,)
+    coupling: FloatArray,  # IN (D,)
     shrink: FloatArray,  # IN (k, D)
 ) -> None:
     """z_i ← (a_i + g Σ_{j∈c, j≠i} z_j) · shrink_c, i in file order; eq. (get_zpi)."""
@@ -24,7 +24,7 @@ def sweep_embedding(
         c = labels[i]
         for d in range(D):
             others = total[c, d] - Z[i, d]
-            Z[i, d] = (A[i, d] + pull[d] * others) * shrink[c, d]
+            Z[i, d] = (A[i, d] + coupling[d] * others) * shrink[c, d]
             total[c, d] = others + Z[i, d]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy import linalg
 
-from manyview.blocks import FloatArray
+from manyview.utils.types import FloatArray
 
 __all__ = ["project_rows", "solve_simplex_qp"]
 

@@ -8,7 +8,7 @@ ends after little more than |S| steps: anchors near a sample are few.
 import numpy as np
 from numba import njit
 
-from manyview.blocks import FloatArray, IntArray
+from manyview.utils.types import FloatArray, IntArray
 
 _SMALLEST_PIVOT = 1e-15  # of the diagonal entry: below, the column depends on those of S
 

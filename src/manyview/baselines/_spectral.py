@@ -10,8 +10,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from manyview.baselines._base import Budget
 from manyview.baselines._finish import dense, unit_rows
-from manyview.blocks import FloatArray
-from manyview.views import View
+from manyview.data.views import View
+from manyview.utils.types import FloatArray
 
 __all__ = ["KernelSpectrum", "kernel_spectrum", "spectral_rows"]
 

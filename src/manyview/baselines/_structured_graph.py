@@ -14,7 +14,7 @@ from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from manyview.blocks import FloatArray, IntArray
+from manyview.utils.types import FloatArray, IntArray
 
 __all__ = ["Edges", "StructuredGraph", "project_groups", "structure_graph"]
 
@@ -185,16 +185,16 @@ def _spectrum(
     hat.data *= np.repeat(left_scale.ravel(), np.diff(P.indptr)) * right_scale[P.indices, 0]
     labels, anchor_labels, n_components = _components(P)
     # a component gives the eigenvalue 1 and this vector: Lanczos' iterations miss multiple ones
-    known = np.zeros((m, min(n_components, k + 1)))
-    is_known = (anchor_labels >= 0) & (anchor_labels < known.shape[1])
-    known[is_known, anchor_labels[is_known]] = np.sqrt(degrees[1][is_known])
-    known /= np.linalg.norm(known, axis=0)
-    eigenvalues, right = np.ones(known.shape[1]), known
+    known_vectors = np.zeros((m, min(n_components, k + 1)))
+    is_known = (anchor_labels >= 0) & (anchor_labels < known_vectors.shape[1])
+    known_vectors[is_known, anchor_labels[is_known]] = np.sqrt(degrees[1][is_known])
+    known_vectors /= np.linalg.norm(known_vectors, axis=0)
+    eigenvalues, right = np.ones(known_vectors.shape[1]), known_vectors
     n_more = min(k + 1, n, m) - n_components
     if n_more > 0:
-        more, vectors = _leading(hat, known, n_more, start, tick)
+        more, vectors = _leading(hat, known_vectors, n_more, start, tick)
         eigenvalues = np.append(eigenvalues, more)
-        right = np.hstack([known, vectors])
+        right = np.hstack([known_vectors, vectors])
     left = hat @ right / np.sqrt(np.maximum(eigenvalues, _SLACK))
     half = np.sqrt(0.5)
     scales = left_scale, right_scale
@@ -219,7 +219,7 @@ def _components(P: "sparse.csr_array[Any]") -> tuple[NDArray[np.int32], IntArray
 
 def _leading(
     hat: "sparse.csr_array[Any]",
-    known: FloatArray,
+    known_vectors: FloatArray,
     n_more: int,
     start: FloatArray,
     tick: Callable[[], None],
@@ -228,13 +228,13 @@ def _leading(
     m = hat.shape[1]
     transposed = hat.T.tocsr()
     if m <= _SMALL or n_more > m // 4:
-        gram = (transposed @ hat).toarray() - known @ known.T
+        gram = (transposed @ hat).toarray() - known_vectors @ known_vectors.T
         values, vectors = linalg.eigh(gram, subset_by_index=[m - n_more, m - 1])
     else:
 
         def multiply(x: FloatArray) -> FloatArray:
             tick()
-            product: FloatArray = transposed @ (hat @ x) - known @ (known.T @ x)
+            product: FloatArray = transposed @ (hat @ x) - known_vectors @ (known_vectors.T @ x)
             return product
 
         operator = LinearOperator((m, m), matvec=multiply, dtype=np.float64)

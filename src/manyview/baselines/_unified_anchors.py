@@ -13,10 +13,11 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import ClassVar
 
 import numpy as np
 
-from manyview.base import check_parameter, generator, is_count, is_number
+from manyview.base import COUNT, FLAG, generator, number, one_of
 from manyview.baselines._anchors import (
     Scale,
     ScaledView,
@@ -28,8 +29,8 @@ from manyview.baselines._anchors import (
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans, polar, unit_rows
 from manyview.baselines._simplex import project_rows, solve_simplex_qp
-from manyview.blocks import FloatArray
-from manyview.views import MultiViewData
+from manyview.data.views import MultiViewData
+from manyview.utils.types import FloatArray
 
 __all__ = ["Rule", "State", "UnifiedAnchorClusterer", "states"]
 
@@ -61,6 +62,14 @@ class State:
 class UnifiedAnchorClusterer(Baseline):
     """Fit, embedding and k-means of both methods; subclasses give the `_rule` and the stop."""
 
+    _allowed: ClassVar = {
+        **Baseline._allowed,
+        "max_iter": COUNT,
+        "n_init": COUNT,
+        "tol": number(least=0),
+        "scale": one_of("z", None),
+        "quirks": FLAG,
+    }
     scale: Scale
     max_iter: int
     tol: float
@@ -71,15 +80,6 @@ class UnifiedAnchorClusterer(Baseline):
     def _rule(self, n_samples: int, narrowest: int) -> Rule:
         """Sizes and options, given the number of samples and the smallest d_v."""
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name in ("max_iter", "n_init"):
-            value = getattr(self, name)
-            check_parameter(name, value, is_count(value), "an integer >= 1")
-        is_valid = is_number(self.tol) and self.tol >= 0
-        check_parameter("tol", self.tol, is_valid, "a number >= 0")
-        check_parameter("scale", self.scale, self.scale in ("z", None), "'z' or None")
-
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n = data.n_samples
         rule = self._rule(n, min(data.n_features))
@@ -87,7 +87,7 @@ class UnifiedAnchorClusterer(Baseline):
         n_bytes = 32 * n * rule.n_anchors + block_bytes(n, sum(data.n_features))
         budget.need(n_bytes, "the anchor graph and a block of rows")
         views = [scale_view(X, self.scale) for X in data.arrays]
-        state, history = _settle(states(views, rule), self.max_iter, self.tol, budget)
+        state, history = _sweep_to_convergence(states(views, rule), self.max_iter, self.tol, budget)
         self.bases_ = state.bases
         self.anchors_ = state.anchors.T
         self.anchor_graph_ = state.graph
@@ -192,7 +192,7 @@ def _sqnorm(view: ScaledView) -> float:
     return sum(float((view.rows(part) ** 2).sum()) for part in blocks)
 
 
-def _settle(
+def _sweep_to_convergence(
     iterations: Iterator[State], max_iter: int, tol: float, budget: Budget
 ) -> tuple[State, list[float]]:
     """Iterate until J changes by less than `tol` of itself; also J after each iteration."""

@@ -30,18 +30,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import softmax
 
-from manyview.base import check_parameter, generator, is_count, is_number
+from manyview.base import COUNT, generator, number, one_of, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans, polar, unit_rows
-from manyview.baselines._scaling import Rows, Scale, check_scale, scaled_views
-from manyview.blocks import FloatArray, IntArray
-from manyview.threads import limit_threads
-from manyview.views import MultiViewData
+from manyview.baselines._scaling import Rows, Scale, scaled_views
+from manyview.data.views import MultiViewData
+from manyview.utils.threads import limit_threads
+from manyview.utils.types import FloatArray, IntArray
 
 __all__ = ["AWMVC"]
 
@@ -106,6 +106,17 @@ class AWMVC(Baseline):
     [1, 1, 2]
     """
 
+    _allowed: ClassVar = {
+        **Baseline._allowed,
+        "n_spaces": COUNT,
+        "weight_power": number(above=0),
+        "init": one_of("identity", "random"),
+        "scale": scale_option(),
+        "n_init": COUNT,
+        "max_iter": COUNT,
+        "tol": number(least=0),
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -135,18 +146,6 @@ class AWMVC(Baseline):
         self.memory_limit = memory_limit
         self.view_sizes = view_sizes
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_parameter("n_spaces", self.n_spaces, is_count(self.n_spaces), "an integer >= 1")
-        power = self.weight_power
-        check_parameter("weight_power", power, is_number(power) and power > 0, "a number > 0")
-        is_known = self.init in ("identity", "random")
-        check_parameter("init", self.init, is_known, "'identity' or 'random'")
-        check_scale(self.scale)
-        check_parameter("n_init", self.n_init, is_count(self.n_init), "an integer >= 1")
-        check_parameter("max_iter", self.max_iter, is_count(self.max_iter), "an integer >= 1")
-        check_parameter("tol", self.tol, is_number(self.tol) and self.tol >= 0, "a number >= 0")
-
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n, rng = data.n_samples, generator(self.random_state)
         dims = [min(p * self.n_clusters, n) for p in range(1, self.n_spaces + 1)]
@@ -158,7 +157,7 @@ class AWMVC(Baseline):
         with limit_threads(None, float(n) * sum(data.n_features) * sum(dims)):
             Z = _unit_vectors(first, n, dims)
             states = _states(views, Z, dims, self.n_clusters, self.weight_power)
-            state, history = self._settle(states, budget)
+            state, history = self._sweep_to_convergence(states, budget)
             self.embedding_ = unit_rows(state.consensus)
         kmeans = best_kmeans(self.embedding_, self.n_clusters, self.n_init, rng, budget)
         self.labels_ = kmeans.labels_
@@ -167,7 +166,9 @@ class AWMVC(Baseline):
         self.objective_history_ = np.array(history)
         self.n_iter_ = len(history)
 
-    def _settle(self, states: Iterator[_State], budget: Budget) -> tuple[_State, list[float]]:
+    def _sweep_to_convergence(
+        self, states: Iterator[_State], budget: Budget
+    ) -> tuple[_State, list[float]]:
         """Take states until J settles; also J after each."""
         history: list[float] = []
         for state in islice(states, self.max_iter):
@@ -197,7 +198,7 @@ def _states(
 ) -> Iterator[_State]:
     """Alternate H, F, W, Z, α and β for ever, from Z, W = I and equal weights."""
     V, m = len(views), len(dims)
-    energy = sum(float(np.einsum("ij,ij->i", X, X).sum(dtype=np.float64)) for X in views)
+    sum_squares = sum(float(np.einsum("ij,ij->i", X, X).sum(dtype=np.float64)) for X in views)
     W = [np.eye(d_p, k) for d_p in dims]
     alpha, beta = np.full(m, 1 / m), np.full(m, m**-0.5)
     H = [_times(X.T, Z) for X in views]
@@ -207,7 +208,7 @@ def _states(
         Z = _update_Z(views, H, alpha, beta, F @ np.hstack([W_p.T for W_p in W]), dims)
         cross = [_times(X.T, Z) for X in views]
         explained = sum(((2 * C - H_v) * H_v).sum(axis=0) for C, H_v in zip(cross, H, strict=True))
-        loss = (energy - np.array([part.sum() for part in _by_space(explained, dims)])) / V**2
+        loss = (sum_squares - np.array([part.sum() for part in _by_space(explained, dims)])) / V**2
         trace = np.array(
             [((Z_p.T @ F) * W_p).sum() for Z_p, W_p in zip(_by_space(Z, dims), W, strict=True)]
         )

@@ -21,17 +21,18 @@ Differences from the best view of published tables: those choose with the labels
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import normalized_mutual_info_score, silhouette_score
 
-from manyview.base import check_parameter, generator, is_count
+from manyview.base import COUNT, generator, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
-from manyview.baselines._scaling import Rows, Scale, check_scale, joined_views
-from manyview.blocks import FloatArray
-from manyview.views import MultiViewData
+from manyview.baselines._scaling import Rows, Scale, joined_views
+from manyview.data.views import MultiViewData
+from manyview.utils.types import FloatArray
 
 __all__ = ["BestSingleView"]
 
@@ -47,7 +48,7 @@ class BestSingleView(Baseline):
     n_clusters : int, default=8
         Number of clusters, k.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="z"
-        How a view is read; see OMVCDR. Readings of a list stand side by side.
+        How views are scaled; see OMVCDR. Of a list, the scaled views stand side by side.
     n_init : int, default=10
         Number of starts on each view; the least inertia wins.
     random_state : int, RandomState or None, default=None
@@ -85,6 +86,12 @@ class BestSingleView(Baseline):
     1
     """
 
+    _allowed: ClassVar = {
+        **Baseline._allowed,
+        "scale": scale_option(),
+        "n_init": COUNT,
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -103,11 +110,6 @@ class BestSingleView(Baseline):
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.view_sizes = view_sizes
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_scale(self.scale)
-        check_parameter("n_init", self.n_init, is_count(self.n_init), "an integer >= 1")
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         rng = generator(self.random_state)

@@ -16,14 +16,15 @@ of time and memory are asked between the starts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
-from manyview.base import check_parameter, generator, is_count
+from manyview.base import COUNT, generator, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
-from manyview.baselines._scaling import Scale, check_scale, joined_views
-from manyview.views import MultiViewData
+from manyview.baselines._scaling import Scale, joined_views
+from manyview.data.views import MultiViewData
 
 __all__ = ["ConcatKMeans"]
 
@@ -73,6 +74,12 @@ class ConcatKMeans(Baseline):
     True
     """
 
+    _allowed: ClassVar = {
+        **Baseline._allowed,
+        "scale": scale_option(),
+        "n_init": COUNT,
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -91,11 +98,6 @@ class ConcatKMeans(Baseline):
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.view_sizes = view_sizes
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_scale(self.scale)
-        check_parameter("n_init", self.n_init, is_count(self.n_init), "an integer >= 1")
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         X = joined_views(data, self.scale, None, budget)

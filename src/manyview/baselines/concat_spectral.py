@@ -18,16 +18,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from sklearn.manifold import spectral_embedding
 from sklearn.neighbors import kneighbors_graph
 
-from manyview.base import check_parameter, generator, is_count
+from manyview.base import COUNT, generator, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
-from manyview.baselines._scaling import Scale, check_scale, joined_views
-from manyview.views import MultiViewData
+from manyview.baselines._scaling import Scale, joined_views
+from manyview.data.views import MultiViewData
 
 __all__ = ["ConcatSpectral"]
 
@@ -72,6 +73,13 @@ class ConcatSpectral(Baseline):
     True
     """
 
+    _allowed: ClassVar = {
+        **Baseline._allowed,
+        "scale": scale_option(),
+        "n_neighbors": COUNT,
+        "n_init": COUNT,
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -92,13 +100,6 @@ class ConcatSpectral(Baseline):
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.view_sizes = view_sizes
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_scale(self.scale)
-        for name in ("n_neighbors", "n_init"):
-            value = getattr(self, name)
-            check_parameter(name, value, is_count(value), "an integer >= 1")
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         X = joined_views(data, self.scale, None, budget)

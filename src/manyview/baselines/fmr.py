@@ -40,18 +40,19 @@ Differences from the published program:
 
 import warnings
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
 
-from manyview.base import check_parameter, generator, is_count, is_number
+from manyview.base import COUNT, generator, number
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
 from manyview.baselines._low_rank import State, iterate
 from manyview.baselines._spectral import kernel_spectrum, spectral_rows
-from manyview.blocks import FloatArray
-from manyview.errors import ConvergenceWarning
-from manyview.views import MultiViewData
+from manyview.data.views import MultiViewData
+from manyview.exceptions import ConvergenceWarning
+from manyview.utils.types import FloatArray
 
 __all__ = ["FMR"]
 
@@ -126,6 +127,17 @@ class FMR(Baseline):
     ([1, 1, 1], 3)
     """
 
+    _allowed: ClassVar = {
+        **Baseline._allowed,
+        "lam1": number(above=0),
+        "lam2": number(above=0),
+        "epsilon": number(above=0),
+        "step": number(above=0),
+        "tol": number(above=0),
+        "n_latent": COUNT,
+        "max_iter": COUNT,
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -157,15 +169,6 @@ class FMR(Baseline):
         self.memory_limit = memory_limit
         self.view_sizes = view_sizes
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name in ("lam1", "lam2", "epsilon", "step", "tol"):
-            value = getattr(self, name)
-            check_parameter(name, value, is_number(value) and value > 0, "a number > 0")
-        for name in ("n_latent", "max_iter"):
-            value = getattr(self, name)
-            check_parameter(name, value, is_count(value), "an integer >= 1")
-
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n = data.n_samples
         budget.need(32.0 * n * n + 64.0 * n * self.n_latent, f"affinities of {n} x {n}")
@@ -182,11 +185,11 @@ class FMR(Baseline):
     def _grow(self, H: FloatArray, kappa: FloatArray, vectors: FloatArray) -> FloatArray:
         """H ← H + step (2 H𝒦/(n−1)² − μH), until the value is low enough; powers, not steps."""
         inside = H @ vectors  # (K, r)
-        energy = np.sum(inside**2, axis=0)
-        rest = max(float(np.sum(H**2) - energy.sum()), 0.0)  # outside of the kernel's range
-        start = float(kappa @ energy)
-        slack = 5 * H.shape[1] * self.lam2**2 / _FIRST_MU  # so that H rests afterwards
-        lowest = -self.epsilon * start - slack
+        sum_squares = np.sum(inside**2, axis=0)
+        rest = max(float(np.sum(H**2) - sum_squares.sum()), 0.0)  # outside of the kernel's range
+        start = float(kappa @ sum_squares)
+        distance_bounds = 5 * H.shape[1] * self.lam2**2 / _FIRST_MU  # so that H rests afterwards
+        lowest = -self.epsilon * start - distance_bounds
         decay = 1 - self.step * _FIRST_MU
         growth = decay + 2 * self.step * kappa
         self.n_steps_ = 0
@@ -195,20 +198,20 @@ class FMR(Baseline):
             warnings.warn(msg, ConvergenceWarning, stacklevel=5)
             growth, lowest = np.ones_like(growth), np.inf
         gain, loss = np.ones_like(growth), 1.0
-        while self._value(kappa, energy * gain**2, rest * loss**2) >= lowest:
+        while self._value(kappa, sum_squares * gain**2, rest * loss**2) >= lowest:
             if self.n_steps_ == _MAX_STEPS:
                 break
             gain *= growth
             loss *= decay
             self.n_steps_ += 1
-        self.dependence_ = float(kappa @ (energy * gain**2)) / start if start > 0 else 1.0
+        self.dependence_ = float(kappa @ (sum_squares * gain**2)) / start if start > 0 else 1.0
         return np.asarray(loss * H + (inside * (gain - loss)) @ vectors.T)
 
-    def _value(self, kappa: FloatArray, energy: FloatArray, rest: float) -> float:
+    def _value(self, kappa: FloatArray, sum_squares: FloatArray, rest: float) -> float:
         """−tr(𝒦 HᵀH)/(n−1)² + μ/2 ‖H‖², the Lagrangian at Z = E = 0; the program has ‖H‖."""
-        sqnorm = float(energy.sum()) + rest
+        sqnorm = float(sum_squares.sum()) + rest
         penalty = np.sqrt(sqnorm) if self.quirks else sqnorm
-        return float(_FIRST_MU / 2 * penalty - kappa @ energy)
+        return float(_FIRST_MU / 2 * penalty - kappa @ sum_squares)
 
     def _express(self, s: FloatArray, A: FloatArray, budget: Budget) -> FloatArray:
         """min λ₁‖C‖_* + λ₂‖s(A − C)‖_{2,1} by the inexact augmented Lagrangian."""

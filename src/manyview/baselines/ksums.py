@@ -30,17 +30,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.base import check_parameter, generator, is_count, is_number
+from manyview.base import COUNT, generator, number, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import cluster_sums
-from manyview.baselines._scaling import Rows, Scale, check_scale, check_view, joined_views
-from manyview.blocks import FloatArray
-from manyview.threads import limit_threads
-from manyview.views import MultiViewData
+from manyview.baselines._scaling import VIEW, Rows, Scale, joined_views
+from manyview.data.views import MultiViewData
+from manyview.utils.threads import limit_threads
+from manyview.utils.types import FloatArray
 
 __all__ = ["KSums"]
 
@@ -96,6 +97,15 @@ class KSums(Baseline):
     True
     """
 
+    _allowed: ClassVar = {
+        **Baseline._allowed,
+        "view": VIEW,
+        "scale": scale_option(),
+        "n_init": COUNT,
+        "max_iter": COUNT,
+        "tol": number(least=0),
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -120,14 +130,6 @@ class KSums(Baseline):
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.view_sizes = view_sizes
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_view(self.view)
-        check_scale(self.scale)
-        check_parameter("n_init", self.n_init, is_count(self.n_init), "an integer >= 1")
-        check_parameter("max_iter", self.max_iter, is_count(self.max_iter), "an integer >= 1")
-        check_parameter("tol", self.tol, is_number(self.tol) and self.tol >= 0, "a number >= 0")
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         X = joined_views(data, self.scale, self.view, budget)
@@ -171,19 +173,21 @@ class _Clusters:
 
     count: FloatArray  # (k,)
     total: FloatArray  # (k, d)
-    energy: FloatArray  # (k,): sums of ‖x‖²
+    sum_squares: FloatArray  # (k,): sums of ‖x‖²
 
     @classmethod
     def of(cls, X: Rows, sqnorm: FloatArray, labels: Labels, k: int) -> _Clusters:
         """Sums over the clusters, in float64."""
         count = np.bincount(labels, minlength=k).astype(np.float64)
-        energy = np.bincount(labels, weights=sqnorm, minlength=k).astype(np.float64)
-        return cls(count, cluster_sums(X, labels, k), energy)
+        sum_squares = np.bincount(labels, weights=sqnorm, minlength=k).astype(np.float64)
+        return cls(count, cluster_sums(X, labels, k), sum_squares)
 
     @property
     def objective(self) -> float:
         """J = 2 Σ_c (n_c q_c − ‖t_c‖²)."""
-        return float(2 * (self.count @ self.energy - np.einsum("ij,ij->", self.total, self.total)))
+        return float(
+            2 * (self.count @ self.sum_squares - np.einsum("ij,ij->", self.total, self.total))
+        )
 
 
 def _sweep(X: Rows, sqnorm: FloatArray, labels: Labels, clusters: _Clusters) -> int:
@@ -193,5 +197,7 @@ def _sweep(X: Rows, sqnorm: FloatArray, labels: Labels, clusters: _Clusters) -> 
     tolerance = 1e-12 if X.dtype == np.float64 else 1e-6
     total = clusters.total.astype(X.dtype)
     return int(
-        sweep(X, sqnorm, labels, clusters.count.copy(), total, clusters.energy.copy(), tolerance)
+        sweep(
+            X, sqnorm, labels, clusters.count.copy(), total, clusters.sum_squares.copy(), tolerance
+        )
     )

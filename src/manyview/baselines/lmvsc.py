@@ -28,10 +28,11 @@ Differences from the published program:
 """
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
-from manyview.base import check_parameter, generator, is_count, is_number
+from manyview.base import COUNT, generator, number, one_of
 from manyview.baselines._anchors import (
     Scale,
     ScaledView,
@@ -43,8 +44,8 @@ from manyview.baselines._anchors import (
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
 from manyview.baselines._simplex import solve_simplex_qp
-from manyview.blocks import FloatArray
-from manyview.views import MultiViewData
+from manyview.data.views import MultiViewData
+from manyview.utils.types import FloatArray
 
 __all__ = ["LMVSC"]
 
@@ -104,6 +105,15 @@ class LMVSC(Baseline):
     array([ True,  True,  True, False, False, False])
     """
 
+    _allowed: ClassVar = {
+        **Baseline._allowed,
+        "n_anchors": COUNT,
+        "anchor_n_init": COUNT,
+        "n_init": COUNT,
+        "alpha": number(above=0),
+        "scale": one_of("z", None),
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -130,15 +140,6 @@ class LMVSC(Baseline):
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.view_sizes = view_sizes
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name in ("n_anchors", "anchor_n_init", "n_init"):
-            value = getattr(self, name)
-            check_parameter(name, value, is_count(value), "an integer >= 1")
-        is_positive = is_number(self.alpha) and self.alpha > 0
-        check_parameter("alpha", self.alpha, is_positive, "a number > 0")
-        check_parameter("scale", self.scale, self.scale in ("z", None), "'z' or None")
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n, V, m = data.n_samples, data.n_views, min(self.n_anchors, data.n_samples)

@@ -21,18 +21,18 @@ Differences from the literature:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import svds
 
-from manyview.base import check_parameter, generator, is_count
+from manyview.base import COUNT, NONE, either, generator, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
-from manyview.baselines._scaling import Rows, Scale, check_scale, check_view, joined_views
-from manyview.blocks import FloatArray
-from manyview.views import MultiViewData
+from manyview.baselines._scaling import VIEW, Rows, Scale, joined_views
+from manyview.data.views import MultiViewData
+from manyview.utils.types import FloatArray
 
 __all__ = ["MatrixFactorizationClustering"]
 
@@ -87,6 +87,14 @@ class MatrixFactorizationClustering(Baseline):
     [1, 1, 2]
     """
 
+    _allowed: ClassVar = {
+        **Baseline._allowed,
+        "view": VIEW,
+        "scale": scale_option(),
+        "n_components": either(NONE, COUNT),
+        "n_init": COUNT,
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -110,14 +118,6 @@ class MatrixFactorizationClustering(Baseline):
         self.memory_limit = memory_limit
         self.view_sizes = view_sizes
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_view(self.view)
-        check_scale(self.scale)
-        m = self.n_components
-        check_parameter("n_components", m, m is None or is_count(m), "None or an integer >= 1")
-        check_parameter("n_init", self.n_init, is_count(self.n_init), "an integer >= 1")
-
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         rng = generator(self.random_state)
         X = joined_views(data, self.scale, self.view, budget)
@@ -126,9 +126,9 @@ class MatrixFactorizationClustering(Baseline):
         self.basis_ = _first_directions(X, n_components, rng)
         budget.tick("the factorization is done")
         Z = np.asarray(X @ self.basis_.astype(X.dtype), dtype=np.float64)
-        energy = float(np.einsum("ij,ij->i", X, X).sum(dtype=np.float64))
+        sum_squares = float(np.einsum("ij,ij->i", X, X).sum(dtype=np.float64))
         self.embedding_ = Z
-        self.objective_ = max(energy - float(np.einsum("ij,ij->", Z, Z)), 0.0)
+        self.objective_ = max(sum_squares - float(np.einsum("ij,ij->", Z, Z)), 0.0)
         self.labels_ = best_kmeans(Z, self.n_clusters, self.n_init, rng, budget).labels_
 
 

@@ -32,18 +32,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.base import check_parameter, generator, is_count, is_number
+from manyview.base import COUNT, FLAG, generator, number, one_of, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import cluster_sums, inverse_weights, polar
-from manyview.baselines._scaling import Rows, Scale, check_scale, scaled_views
-from manyview.blocks import FloatArray
-from manyview.threads import limit_threads
-from manyview.views import MultiViewData
+from manyview.baselines._scaling import Rows, Scale, scaled_views
+from manyview.data.views import MultiViewData
+from manyview.utils.threads import limit_threads
+from manyview.utils.types import FloatArray
 
 __all__ = ["OPMC"]
 
@@ -83,7 +83,7 @@ class OPMC(Baseline):
     labels_ : array of int32 of shape (n_samples,)
         Cluster of each sample.
     view_weights_ : array of shape (n_views,)
-        Weight of each view, α; of each reading, where `scale` is a list.
+        Weight of each view, α; of each scaled view, where `scale` is a list.
     bases_ : list of arrays of shape (d_v, min(k, d_v))
         W_vᵀ, with orthonormal columns.
     cluster_centers_ : list of arrays of shape (k, d_v)
@@ -106,6 +106,16 @@ class OPMC(Baseline):
     >>> [len(set(labels[:4])), len(set(labels[4:])), len(set(labels))]
     [1, 1, 2]
     """
+
+    _allowed: ClassVar = {
+        **Baseline._allowed,
+        "weighting": one_of("learned", "equal"),
+        "scale": scale_option("row-z"),
+        "fill_empty": FLAG,
+        "n_init": COUNT,
+        "max_iter": COUNT,
+        "tol": number(least=0),
+    }
 
     def __init__(
         self,
@@ -134,17 +144,6 @@ class OPMC(Baseline):
         self.memory_limit = memory_limit
         self.view_sizes = view_sizes
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        is_known = self.weighting in ("learned", "equal")
-        check_parameter("weighting", self.weighting, is_known, "'learned' or 'equal'")
-        check_scale(self.scale, "row-z")
-        is_bool = isinstance(self.fill_empty, bool)
-        check_parameter("fill_empty", self.fill_empty, is_bool, "True or False")
-        check_parameter("n_init", self.n_init, is_count(self.n_init), "an integer >= 1")
-        check_parameter("max_iter", self.max_iter, is_count(self.max_iter), "an integer >= 1")
-        check_parameter("tol", self.tol, is_number(self.tol) and self.tol >= 0, "a number >= 0")
-
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         if self.scale == "row-z":
             budget.need(data.n_samples * sum(data.n_features) * data.dtype.itemsize, "z-scores")
@@ -155,8 +154,8 @@ class OPMC(Baseline):
         budget.need(2 * size * data.dtype.itemsize, "the distances to the centers")
         rng = generator(self.random_state)
         with limit_threads(None, float(size) * sum(data.n_features)):
-            energy = [_energy(X) for X in views]
-            starts = (self._start(views, energy, rng, budget) for _ in range(self.n_init))
+            sum_squares = [_sum_squares(X) for X in views]
+            starts = (self._start(views, sum_squares, rng, budget) for _ in range(self.n_init))
             run = min(starts, key=lambda run: run.history[-1])
         self.labels_ = run.labels
         self.view_weights_ = run.alpha
@@ -166,7 +165,7 @@ class OPMC(Baseline):
         self.n_iter_ = len(run.history)
 
     def _start(
-        self, views: list[Rows], energy: list[float], rng: np.random.Generator, budget: Budget
+        self, views: list[Rows], sum_squares: list[float], rng: np.random.Generator, budget: Budget
     ) -> _Run:
         """Alternate W, C, Y and α from random labels and a random C."""
         k, n, V = self.n_clusters, len(views[0]), len(views)
@@ -181,7 +180,7 @@ class OPMC(Baseline):
             C = _update_C(sums, W, np.bincount(labels, minlength=k))
             labels = _update_Y(views, W, C, alpha, self.fill_empty)
             sums = [cluster_sums(X, labels, k) for X in views]
-            loss = _losses(energy, sums, np.bincount(labels, minlength=k), W, C)
+            loss = _losses(sum_squares, sums, np.bincount(labels, minlength=k), W, C)
             if self.weighting == "learned":
                 alpha = inverse_weights(loss)
             history.append(float(alpha**2 @ loss))
@@ -253,7 +252,7 @@ def _fill_empty(
 
 
 def _losses(
-    energy: list[float],
+    sum_squares: list[float],
     sums: list[FloatArray],
     count: NDArray[np.intp],
     bases: list[FloatArray],
@@ -264,7 +263,7 @@ def _losses(
         float(((count[:, None] * C - 2 * S @ W) * C).sum())
         for S, W, C in zip(sums, bases, coefficients, strict=True)
     ]
-    return np.maximum(np.add(energy, fitted), 0)
+    return np.maximum(np.add(sum_squares, fitted), 0)
 
 
 def _row_z(X: Rows) -> Rows:
@@ -276,6 +275,6 @@ def _row_z(X: Rows) -> Rows:
     return rows
 
 
-def _energy(X: Rows) -> float:
+def _sum_squares(X: Rows) -> float:
     """‖X‖², added up in float64."""
     return float(np.einsum("ij,ij->i", X, X).sum(dtype=np.float64))

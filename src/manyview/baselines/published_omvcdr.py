@@ -44,19 +44,19 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.special import softmax
 
-from manyview.base import check_parameter
+from manyview.base import COUNT, FLAG, number, one_of
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import dense
-from manyview.blocks import FloatArray
-from manyview.errors import ConvergenceWarning
-from manyview.views import MultiViewData, View
+from manyview.data.views import MultiViewData, View
+from manyview.exceptions import ConvergenceWarning
+from manyview.utils.types import FloatArray
 
 __all__ = ["PublishedOMVCDR"]
 
@@ -127,6 +127,16 @@ class PublishedOMVCDR(Baseline):
     array([0, 0, 1, 1], dtype=int32)
     """
 
+    _allowed: ClassVar = {
+        **Baseline._allowed,
+        "lam": number(above=0),
+        "n_spaces": COUNT,
+        "variant": one_of("released", "paper"),
+        "learn_weights": FLAG,
+        "max_iter": COUNT,
+        "tol": number(least=0),
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -152,15 +162,6 @@ class PublishedOMVCDR(Baseline):
         self.memory_limit = memory_limit
         self.view_sizes = view_sizes
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        check_parameter("lam", self.lam, self.lam > 0, "a number > 0")
-        check_parameter("n_spaces", self.n_spaces, self.n_spaces >= 1, "an integer >= 1")
-        is_known = self.variant in ("released", "paper")
-        check_parameter("variant", self.variant, is_known, "'released' or 'paper'")
-        check_parameter("max_iter", self.max_iter, self.max_iter >= 1, "an integer >= 1")
-        check_parameter("tol", self.tol, self.tol >= 0, "a number >= 0")
-
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         width = self.n_clusters * self.n_spaces * (self.n_spaces + 1) // 2
         budget.need(data.n_samples * (8 * 3 * width + 16), "the embeddings")
@@ -173,7 +174,7 @@ class PublishedOMVCDR(Baseline):
         if not self.learn_weights:
             rule = replace(rule, weight_power=0.0)
         states = _states(views, _start_labels(views, self.n_clusters), rule, dims)
-        state, history = _settle(states, self.max_iter, self.tol, budget)
+        state, history = _sweep_to_convergence(states, self.max_iter, self.tol, budget)
         self.labels_ = state.labels
         self.space_weights_ = state.alpha
         self.bases_ = [
@@ -299,7 +300,7 @@ def _states(
         yield _State(bases, Z, labels, alpha, objective, noise=_NOISE * m * sqnorm)
 
 
-def _settle(
+def _sweep_to_convergence(
     states: Iterator[_State], max_iter: int, tol: float, budget: Budget
 ) -> tuple[_State, list[float]]:
     """Take states until J settles, or rises; also J after each of those kept."""
@@ -326,7 +327,11 @@ def _settle(
 
 
 def _update_Z(
-    Z: FloatArray, views: Sequence[View], bases: list[FloatArray], labels: Labels, pull: FloatArray
+    Z: FloatArray,
+    views: Sequence[View],
+    bases: list[FloatArray],
+    labels: Labels,
+    coupling: FloatArray,
 ) -> None:
     """z_i ← (a_i + g Σ_{j∈c, j≠i} z_j) / (V + g(n_c − 1)), a_i = Σ_v H_vᵀ x_vi; one sweep."""
     from manyview.baselines._published_kernels import sweep_embedding  # numba is slow to import
@@ -335,8 +340,8 @@ def _update_Z(
     for X, H in zip(views, bases, strict=True):
         A += X @ H
     count = np.bincount(labels)
-    shrink = 1 / (len(views) + pull * np.maximum(count - 1, 0)[:, None])  # (k, D)
-    sweep_embedding(Z, A, labels, _cluster_sums(Z, labels, len(count)), pull, shrink)
+    shrink = 1 / (len(views) + coupling * np.maximum(count - 1, 0)[:, None])  # (k, D)
+    sweep_embedding(Z, A, labels, _cluster_sums(Z, labels, len(count)), coupling, shrink)
 
 
 def _update_H(cross: FloatArray, dims: list[int]) -> FloatArray:

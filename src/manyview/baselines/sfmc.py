@@ -39,20 +39,20 @@ Differences from the published program:
 
 import warnings
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.optimize import nnls
 
-from manyview.base import check_parameter, generator, is_count, is_number
+from manyview.base import COUNT, NONE, either, generator, number, one_of
 from manyview.baselines._anchor_graph import BLOCK, anchor_graph, joint_support
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._das import alternate_rows
 from manyview.baselines._finish import best_kmeans
 from manyview.baselines._structured_graph import Edges, StructuredGraph, structure_graph
-from manyview.blocks import FloatArray
-from manyview.errors import ConvergenceWarning
-from manyview.views import MultiViewData, View
+from manyview.data.views import MultiViewData, View
+from manyview.exceptions import ConvergenceWarning
+from manyview.utils.types import FloatArray
 
 __all__ = ["SFMC"]
 
@@ -124,6 +124,15 @@ class SFMC(Baseline):
            False, False, False, False, False, False, False])
     """
 
+    _allowed: ClassVar = {
+        **Baseline._allowed,
+        "anchor_rate": number(above=0, most=1),
+        "n_anchors": either(NONE, COUNT),
+        "n_neighbors": COUNT,
+        "max_iter": COUNT,
+        "finish": one_of("components", "kmeans"),
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -150,18 +159,6 @@ class SFMC(Baseline):
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.view_sizes = view_sizes
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        is_rate = is_number(self.anchor_rate) and 0 < self.anchor_rate <= 1
-        check_parameter("anchor_rate", self.anchor_rate, is_rate, "a number in (0, 1]")
-        is_usable = self.n_anchors is None or is_count(self.n_anchors)
-        check_parameter("n_anchors", self.n_anchors, is_usable, "None or an integer >= 1")
-        for name in ("n_neighbors", "max_iter"):
-            value = getattr(self, name)
-            check_parameter(name, value, is_count(value), "an integer >= 1")
-        is_known = self.finish in ("components", "kmeans")
-        check_parameter("finish", self.finish, is_known, "'components' or 'kmeans'")
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n, V = data.n_samples, data.n_views

@@ -31,10 +31,11 @@ Differences of ours from the program in both cases:
 """
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
-from manyview.base import check_parameter, is_count, is_number
+from manyview.base import COUNT, NONE, either, number
 from manyview.baselines._anchors import Scale
 from manyview.baselines._unified_anchors import Rule, UnifiedAnchorClusterer
 
@@ -109,6 +110,13 @@ class SMVSC(UnifiedAnchorClusterer):
     array([ True,  True,  True, False, False, False])
     """
 
+    _allowed: ClassVar = {
+        **UnifiedAnchorClusterer._allowed,
+        "n_anchors": either(NONE, COUNT),
+        "n_dims": either(NONE, COUNT),
+        "lam": number(least=0),
+    }
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -139,15 +147,6 @@ class SMVSC(UnifiedAnchorClusterer):
         self.time_limit = time_limit
         self.memory_limit = memory_limit
         self.view_sizes = view_sizes
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name in ("n_anchors", "n_dims"):
-            value = getattr(self, name)
-            is_valid = value is None or is_count(value)
-            check_parameter(name, value, is_valid, "None or an integer >= 1")
-        is_valid = is_number(self.lam) and self.lam >= 0
-        check_parameter("lam", self.lam, is_valid, "a number >= 0")
 
     def _rule(self, n_samples: int, narrowest: int) -> Rule:
         return Rule(

@@ -1,6 +1,6 @@
 """Multi-view data to try things on: bundled, generated, from files, and the benchmark sets."""
 
-from manyview.datasets.benchmarks import load_benchmark
+from manyview.datasets.benchmark_sets import load_benchmark
 from manyview.datasets.blobs import make_multiview_blobs
 from manyview.datasets.digits import load_digits_views
 from manyview.datasets.files import load_file

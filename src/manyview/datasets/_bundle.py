@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from manyview.views import MultiViewData
+from manyview.data.views import MultiViewData
 
 
 def bundle(

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from sklearn.utils import Bunch
 
 from manyview.datasets._bundle import bundle
-from manyview.errors import NotEnoughSamplesError, ViewError
+from manyview.exceptions import NotEnoughSamplesError, ViewError
 
 __all__ = ["make_multiview_blobs"]
 

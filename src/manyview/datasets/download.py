@@ -16,7 +16,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from manyview.errors import FetchError
+from manyview.exceptions import FetchError
 
 __all__ = ["Downloads", "OnProgress", "ignore_progress"]
 

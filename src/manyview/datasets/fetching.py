@@ -27,15 +27,15 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from manyview.datasets.benchmarks import (
+from manyview.datasets.benchmark_sets import (
     LICENSES,
     SOURCES,
     benchmark_files,
     benchmark_folder,
 )
 from manyview.datasets.download import Downloads, OnProgress, ignore_progress
-from manyview.durable import atomic_path
-from manyview.errors import FetchError, ViewError
+from manyview.exceptions import FetchError, ViewError
+from manyview.persistence.atomic import atomic_path
 
 __all__ = ["PUBLIC_SETS", "PublicSet", "checksum", "fetch_benchmark", "fetch_session"]
 

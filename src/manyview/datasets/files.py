@@ -27,7 +27,7 @@ from sklearn.utils import Bunch
 
 from manyview.datasets._bundle import bundle
 from manyview.datasets._mat5 import read_mat5
-from manyview.errors import EngineUnavailableError, ViewError
+from manyview.exceptions import EngineUnavailableError, ViewError
 
 __all__ = ["load_described", "load_file", "read_arrays", "readable"]
 

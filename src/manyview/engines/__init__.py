@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview import memory
-from manyview.blocks import CHUNK_ROWS, Block, FloatArray
-from manyview.errors import EngineUnavailableError
+from manyview.data.rows import Rows
+from manyview.data.scaling import ViewScaling
+from manyview.data.views import MultiViewData
+from manyview.exceptions import EngineUnavailableError
 from manyview.kernels import Kernels, choose_kernels
-from manyview.readings import Reading
-from manyview.sources import Rows
-from manyview.views import MultiViewData
+from manyview.kernels.block import CHUNK_ROWS, Block
+from manyview.utils.memory import installed_memory
+from manyview.utils.types import FloatArray
 
 if TYPE_CHECKING:
-    from manyview.engines.in_memory import InMemory
+    from manyview.engines.memory import InMemory
 
-__all__ = ["Choice", "Engine", "choose_engine", "is_too_large", "rows_per_block"]
+__all__ = ["Engine", "RowFilter", "choose_engine", "is_too_large", "rows_per_block"]
 
 T = TypeVar("T")
-Choice: TypeAlias = Callable[..., NDArray[np.bool_]]  # of the rows of a block
+RowFilter: TypeAlias = Callable[..., NDArray[np.bool_]]  # of the rows of a block
 logger = logging.getLogger(__name__)
 
 ROW_BYTES = 20  # weight, group and label of a sample
@@ -47,16 +48,18 @@ class Engine(Protocol):
     n_samples: int
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
-        """Take the rows in, cut into blocks of whole chunks, each view read as it is."""
+        """Take the rows in, cut into blocks of whole chunks, each view as given."""
 
-    def read(self, readings: Sequence[Reading], levels: FloatArray | None = None) -> FloatArray:
-        """Read the views anew; returns the distinct numbers of readings present (and `levels`)."""
+    def apply_scalings(
+        self, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
+    ) -> FloatArray:
+        """Scale the views anew; returns the distinct numbers of scaled views present (and `n_present`)."""
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
         """Some rows, or all of them where there are no more: starts are made on them."""
 
     def subsample(self, n_rows: int, rng: np.random.Generator) -> Engine:
-        """An engine with some of the rows, each view read as it is; this one if it has no more."""
+        """An engine with some of the rows, each view as given; this one if it has no more."""
 
     def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
         """Visit all blocks; add what they return, in the order of the blocks."""
@@ -67,12 +70,12 @@ class Engine(Protocol):
         carry: T,
         seed: int,
         *shared: object,
-        choose: Choice | None = None,
+        row_filter: RowFilter | None = None,
     ) -> T:
         """Visit all chunks in the order of `seed`; hand each what the one before returned.
 
         A visit gets (block, kernels, carry, order of the rows in the chunk, *shared). Of rows that
-        `choose(block, kernels, carry, *shared)` picks before the first visit, those alone are
+        `row_filter(block, kernels, carry, *shared)` picks before the first visit, those alone are
         gathered from all blocks, and visited in an order drawn from `seed`.
         """
 
@@ -89,7 +92,7 @@ def choose_engine(
     engine: str, device: str, data: MultiViewData, memory_limit: float | None = None
 ) -> InMemory:
     """Engine and kernels by name; "auto" is what fits the data and the machine."""
-    from manyview.engines.in_memory import InMemory
+    from manyview.engines.memory import InMemory
     from manyview.engines.streaming import Streaming
 
     if device not in ("auto", "cpu"):
@@ -116,7 +119,7 @@ def _bytes_on_disk(data: MultiViewData) -> int:
 
 def is_too_large(on_disk: float, memory_limit: float | None) -> bool:
     """Whether rows on disk should stay there."""
-    allowed = memory.installed() / 2 if memory_limit is None else memory_limit
+    allowed = installed_memory() / 2 if memory_limit is None else memory_limit
     if on_disk > allowed:
         logger.debug("engine: stream, because %.1f GB of %.1f", on_disk / 1e9, allowed / 1e9)
     return on_disk > allowed

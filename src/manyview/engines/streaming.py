@@ -19,14 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyview import memory
-from manyview.blocks import CHUNK_ROWS, Block, FloatArray, IntArray
+from manyview.data.rows import Rows
+from manyview.data.views import MultiViewData
 from manyview.engines import BLOCK_BYTES, ROW_BYTES, rows_per_block
-from manyview.engines.in_memory import InMemory
+from manyview.engines.memory import InMemory
 from manyview.kernels import Kernels
-from manyview.sources import Rows
-from manyview.threads import n_threads
-from manyview.views import MultiViewData
+from manyview.kernels.block import CHUNK_ROWS, Block
+from manyview.utils.memory import installed_memory
+from manyview.utils.threads import n_threads
+from manyview.utils.types import FloatArray, IntArray
 
 __all__ = ["Plan", "Streaming", "default_limit"]
 
@@ -64,7 +65,7 @@ class Plan:
 
 def default_limit() -> float:
     """Bytes that a stream keeps to where the user sets no limit."""
-    return memory.installed() / 4
+    return installed_memory() / 4
 
 
 class Streaming(InMemory):
@@ -111,14 +112,16 @@ class Streaming(InMemory):
             )
             for view in after.views
         )
-        slack = None if after.slack is None else hold(after.slack)
-        return replace(after, views=views, projection=hold(after.projection), slack=slack)
+        distance_bounds = None if after.distance_bounds is None else hold(after.distance_bounds)
+        return replace(
+            after, views=views, projection=hold(after.projection), distance_bounds=distance_bounds
+        )
 
 
 def _large(block: Block) -> list[Any]:
     """Arrays of a block that may live in scratch files."""
     of_views = [array for view in block.views for array in (view.values, view.factor)]
-    return [block.projection, block.slack, *of_views]
+    return [block.projection, block.distance_bounds, *of_views]
 
 
 class _ReadAhead:

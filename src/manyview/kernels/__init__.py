@@ -14,15 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyview.blocks import (
-    ClusterMoments,
-    ColumnMoments,
-    FloatArray,
-    IntArray,
-    Shrinkage,
-    Sums,
-    ViewRows,
-)
+from manyview.data.scaling import ColumnMoments
+from manyview.kernels.block import Shrinkage, ViewRows
+from manyview.kernels.statistics import ArraySums, ClusterMoments
+from manyview.utils.types import FloatArray, IntArray
 
 __all__ = ["Kernels", "choose_kernels"]
 
@@ -42,13 +37,15 @@ class Kernels(Protocol):
     def project(self, views: Sequence[ViewRows], bases: Sequence[FloatArray]) -> Any:
         """A = Σ_v X_v H_v, spaces side by side: (rows, D)."""
 
-    def accumulate(self, views: Sequence[ViewRows], embedding: Any) -> Sums:
+    def accumulate(self, views: Sequence[ViewRows], embedding: Any) -> ArraySums:
         """C_v = X_vᵀ Z: one (d_v, D) array a view."""
 
     def shared_sums(self, view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
         """Σ_i s_ci x_i for shares (k, rows) of the rows, as clusters have: (k, d_v)."""
 
-    def mix(self, projection: Any, anchors: FloatArray, n_nearest: int) -> sparse.csr_array[Any]:
+    def anchor_weights(
+        self, projection: Any, anchors: FloatArray, n_nearest: int
+    ) -> sparse.csr_array[Any]:
         """Each row as shares of its nearest anchors: (rows, anchors), rows sum to one.
 
         With δ the squared distances in rising order, the share of anchor j ≤ s is proportional to
@@ -80,8 +77,8 @@ class Kernels(Protocol):
         projection: Any,
         group: IntArray,
         moments: ClusterMoments,
-        levels: FloatArray,
-        pull: FloatArray,
+        n_present: FloatArray,
+        coupling: FloatArray,
     ) -> NDArray[np.int32]:
         """Label each row by the cluster of least add(c), statistics frozen."""
 
@@ -91,32 +88,32 @@ class Kernels(Protocol):
         labels: IntArray,
         group: IntArray,
         moments: ClusterMoments,
-        levels: FloatArray,
-        pull: FloatArray,
+        n_present: FloatArray,
+        coupling: FloatArray,
     ) -> FloatArray:
         """1 − add(own) / least add of another cluster, in [0, 1], and which that is: (rows, 2)."""
 
-    def slack(
+    def distance_bounds(
         self,
         projection: Any,
         weights: FloatArray,
         moments: ClusterMoments,
-        levels: FloatArray,
-        pull: FloatArray,
+        n_present: FloatArray,
+        coupling: FloatArray,
     ) -> Any:
         """How firmly each row sits in its nearest cluster: (rows, 3), or (rows, 0) if unknown."""
 
-    def may_move(
+    def bound_violated(
         self,
-        slack: Any,
+        distance_bounds: Any,
         labels: NDArray[np.int32],
         weights: FloatArray,
         moments: ClusterMoments,
         since: ClusterMoments,
-        levels: FloatArray,
-        pull: FloatArray,
+        n_present: FloatArray,
+        coupling: FloatArray,
     ) -> NDArray[np.bool_]:
-        """Rows that may move now; `slack` is from the moments `since`. All, if nothing is known."""
+        """Rows that may move now; `distance_bounds` is from the moments `since`. All, if nothing is known."""
 
     def assign(
         self,
@@ -126,8 +123,8 @@ class Kernels(Protocol):
         weights: FloatArray,
         order: IntArray,
         moments: ClusterMoments,
-        levels: FloatArray,
-        pull: FloatArray,
+        n_present: FloatArray,
+        coupling: FloatArray,
     ) -> int:
         """Sweep once over the rows of `order`; changes `labels` and `moments`, never raises F.
 

@@ -9,36 +9,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyview.blocks import (
-    CHUNK_ROWS,
-    ClusterMoments,
-    ColumnMoments,
-    FloatArray,
-    IntArray,
-    Shrinkage,
-    Sums,
-    ViewRows,
-)
-from manyview.kernels import _products as products
-from manyview.kernels import _rows as compiled_rows
-from manyview.kernels import _slack as looks
-from manyview.kernels import _sweep as sweep
+from manyview.data.scaling import ColumnMoments
+from manyview.kernels import bounds as row_bounds
+from manyview.kernels import products, sweep
+from manyview.kernels import rows as compiled_rows
+from manyview.kernels.block import CHUNK_ROWS, Shrinkage, ViewRows
+from manyview.kernels.statistics import ArraySums, ClusterMoments
+from manyview.utils.types import FloatArray, IntArray
 
 __all__ = [
     "accumulate",
+    "anchor_weights",
     "asarray",
     "assign",
+    "bound_violated",
     "columns",
+    "distance_bounds",
     "embed",
     "margins",
-    "may_move",
-    "mix",
     "moments",
     "nearest",
     "project",
     "row_squares",
     "shared_sums",
-    "slack",
 ]
 
 SAFETY = 1e-6  # more than float32 rounds
@@ -59,8 +52,8 @@ def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
         return ColumnMoments(0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1]), np.inf, resolution)
     mean = np.asarray(X.T @ w.astype(X.dtype), dtype=np.float64) / total  # (d_v,)
     if isinstance(X, sparse.csr_array):
-        spread = products.stored(X, (X.data - mean[X.indices]) ** 2)
-        stored = products.stored(X, np.ones(X.nnz)).T @ w  # (d_v,): weight where X is not zero
+        spread = products.with_values(X, (X.data - mean[X.indices]) ** 2)
+        stored = products.with_values(X, np.ones(X.nnz)).T @ w  # (d_v,): weight where X is not zero
         scatter = spread.T @ w + np.maximum(total - stored, 0) * mean**2
         smallest = min(float(X.data.min(initial=0.0)), 0.0)
     else:
@@ -78,13 +71,13 @@ def row_squares(view: ViewRows) -> FloatArray:
     """‖map(x) ∘ scale − offset‖² of each row."""
     X = products.mapped(view)
     if view.gram is not None:
-        return np.asarray(compiled_rows.mixed_squares(X.indptr, X.indices, X.data, view.gram))
+        return np.asarray(compiled_rows.smoothed_squares(X.indptr, X.indices, X.data, view.gram))
     d = X.shape[1]
     scale = np.ones(d) if view.scale is None else view.scale
     offset = np.zeros(d) if view.offset is None else view.offset
     if isinstance(X, sparse.csr_array):
-        stored = products.stored(X, (X.data * scale[X.indices] - offset[X.indices]) ** 2)
-        at_zero = offset @ offset - products.stored(X, offset[X.indices] ** 2).sum(axis=1)
+        stored = products.with_values(X, (X.data * scale[X.indices] - offset[X.indices]) ** 2)
+        at_zero = offset @ offset - products.with_values(X, offset[X.indices] ** 2).sum(axis=1)
         at_zero[np.diff(X.indptr) == d] = 0  # a full row has no zeros, only rounding
         return np.asarray(stored.sum(axis=1) + np.maximum(at_zero, 0))
     return np.asarray(compiled_rows.row_squares(X, scale, offset))
@@ -104,16 +97,16 @@ def project(views: Sequence[ViewRows], bases: Sequence[FloatArray]) -> NDArray[A
     return total
 
 
-def accumulate(views: Sequence[ViewRows], embedding: NDArray[Any]) -> Sums:
+def accumulate(views: Sequence[ViewRows], embedding: NDArray[Any]) -> ArraySums:
     """C_v = X_vᵀ Z."""
-    return Sums(tuple(products.transposed_times(view, embedding) for view in views))
+    return ArraySums(tuple(products.transposed_times(view, embedding) for view in views))
 
 
 def shared_sums(view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
     """Σ_i s_ci x_i: the shares, times the row factors, times the view."""
     X = products.mapped(view)
     if view.factor is not None:
-        shares = products.stored(shares, shares.data * view.factor[shares.indices])
+        shares = products.with_values(shares, shares.data * view.factor[shares.indices])
     sums = shares.astype(X.dtype) @ X
     total = np.asarray(
         sums.toarray() if isinstance(sums, sparse.csr_array) else sums, dtype=np.float64
@@ -127,7 +120,9 @@ def shared_sums(view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
     return total
 
 
-def mix(projection: NDArray[Any], anchors: FloatArray, n_nearest: int) -> sparse.csr_array[Any]:
+def anchor_weights(
+    projection: NDArray[Any], anchors: FloatArray, n_nearest: int
+) -> sparse.csr_array[Any]:
     """Each row as shares of its nearest anchors, a chunk of distances at a time."""
     n, dtype = len(projection), projection.dtype
     A = anchors.astype(dtype)
@@ -180,12 +175,12 @@ def nearest(
     projection: NDArray[Any],
     group: IntArray,
     moments: ClusterMoments,
-    levels: FloatArray,
-    pull: FloatArray,
+    n_present: FloatArray,
+    coupling: FloatArray,
 ) -> NDArray[np.int32]:
     """Cluster of least add(c), statistics frozen."""
     labels = np.empty(len(projection), dtype=np.int32)
-    clusters = _clusters(moments, levels, pull)
+    clusters = _clusters(moments, n_present, coupling)
     costs = sweep.prepare_all(clusters, 1.0)
     for rows in _blocks(len(projection), moments.rows.shape[1]):
         b = projection[rows]
@@ -199,12 +194,12 @@ def margins(
     labels: IntArray,
     group: IntArray,
     moments: ClusterMoments,
-    levels: FloatArray,
-    pull: FloatArray,
+    n_present: FloatArray,
+    coupling: FloatArray,
 ) -> FloatArray:
     """1 − add(own) / least add of another cluster, and which that is; statistics frozen."""
     out = np.empty((len(projection), 2))
-    clusters = _clusters(moments, levels, pull)
+    clusters = _clusters(moments, n_present, coupling)
     costs = sweep.prepare_all(clusters, 1.0)
     for rows in _blocks(len(projection), moments.rows.shape[1]):
         b = projection[rows]
@@ -213,44 +208,44 @@ def margins(
     return out
 
 
-def slack(
+def distance_bounds(
     projection: NDArray[Any],
     weights: FloatArray,
     moments: ClusterMoments,
-    levels: FloatArray,
-    pull: FloatArray,
+    n_present: FloatArray,
+    coupling: FloatArray,
 ) -> NDArray[Any]:
     """Nearest cluster, the distance to it and to the next; unknown where weights or views vary."""
-    if len(levels) > 1 or not _all_same(weights):
+    if len(n_present) > 1 or not _all_same(weights):
         return np.empty((len(projection), 0), dtype=projection.dtype)
-    clusters = _clusters(moments, levels, pull)
+    clusters = _clusters(moments, n_present, coupling)
     costs = sweep.prepare_all(clusters, weights[0])
     out = np.empty((len(projection), 3))
     for rows in _blocks(len(projection), moments.rows.shape[1]):
         bounds = _bounds(projection[rows], clusters, costs, weights[0])
-        looks.slack(costs, bounds, out[rows])
+        row_bounds.distance_bounds(costs, bounds, out[rows])
     return (out * (1.0, 1 + SAFETY, 1 - SAFETY)).astype(np.float32)
 
 
-def may_move(
-    slack: NDArray[Any],
+def bound_violated(
+    distance_bounds: NDArray[Any],
     labels: NDArray[np.int32],
     weights: FloatArray,
     moments: ClusterMoments,
     since: ClusterMoments,
-    levels: FloatArray,
-    pull: FloatArray,
+    n_present: FloatArray,
+    coupling: FloatArray,
 ) -> NDArray[np.bool_]:
     """Rows that the distances of earlier do not hold where they are."""
     out = np.ones(len(labels), dtype=np.bool_)
-    if slack.shape[1] == 0:
+    if distance_bounds.shape[1] == 0:
         return out
-    clusters = _clusters(moments, levels, pull)
+    clusters = _clusters(moments, n_present, coupling)
     costs = sweep.prepare_all(clusters, weights[0])
-    before = sweep.prepare_all(_clusters(since, levels, pull), weights[0])
+    before = sweep.prepare_all(_clusters(since, n_present, coupling), weights[0])
     bounds = _no_bounds(costs)._replace(slope=before.slope[0], center=before.center)
     sweep.bound_all(clusters, costs, bounds, weights[0])
-    looks.may_move(slack, labels, before, costs, bounds, out)
+    row_bounds.bound_violated(distance_bounds, labels, before, costs, bounds, out)
     return out
 
 
@@ -261,12 +256,12 @@ def assign(
     weights: FloatArray,
     order: IntArray,
     moments: ClusterMoments,
-    levels: FloatArray,
-    pull: FloatArray,
+    n_present: FloatArray,
+    coupling: FloatArray,
 ) -> int:
     """One sequential sweep; `labels` and `moments` are updated in place."""
     tolerance = 1e-12 if projection.dtype == np.float64 else 1e-6
-    clusters = _clusters(moments, levels, pull)
+    clusters = _clusters(moments, n_present, coupling)
     same_weight = _all_same(weights)
     n_moved = 0
     costs = sweep.prepare_all(clusters, weights[order[0]])
@@ -303,7 +298,7 @@ def _bounds(
     b: NDArray[Any], clusters: sweep.Clusters, costs: sweep.Costs, weight: float | None
 ) -> sweep.Bounds:
     """Costs of all rows by one matrix product; none where the weights or the views vary."""
-    if weight is None or len(clusters.levels) > 1:
+    if weight is None or len(clusters.n_present) > 1:
         return _no_bounds(costs, b.dtype)
     (n, D), (k, m) = b.shape, costs.slope.shape[1:]
     spaces = (clusters.starts, clusters.ends)
@@ -333,11 +328,13 @@ def _unmoved(k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     return np.zeros(k), np.ones(k), np.zeros((2, k))
 
 
-def _clusters(moments: ClusterMoments, levels: FloatArray, pull: FloatArray) -> sweep.Clusters:
+def _clusters(
+    moments: ClusterMoments, n_present: FloatArray, coupling: FloatArray
+) -> sweep.Clusters:
     """What the compiled label step is given; it writes into the arrays of `moments`."""
     ends = _ends(moments.starts, moments.mean.shape[2])
     state = (moments.rows, moments.count, moments.mean, moments.scatter)
-    return sweep.Clusters(levels, pull, moments.starts, ends, *state)
+    return sweep.Clusters(n_present, coupling, moments.starts, ends, *state)
 
 
 def _ends(starts: IntArray, n_columns: int) -> IntArray:

@@ -53,7 +53,7 @@ class Choice:
 
     n_clusters: int
     has_structure: bool
-    sureness: float
+    confidence: float
     sentence: str
     table: pd.DataFrame
     scale: str | Sequence[str] | None = "auto"
@@ -76,21 +76,21 @@ def decide(rows: Sequence[Mapping[str, Any]], n_samples: int) -> Choice:
         f"{best['stability']:.2f} (1: fully)"
     )
     if strength < STRUCTURE:
-        sureness = 1 - strength / STRUCTURE
+        confidence = 1 - strength / STRUCTURE
         sentence = (
-            f"There is no clear structure, {_word(sureness)} (sureness {sureness:.2f}): the best "
+            f"There is no clear structure, {_word(confidence)} (confidence {confidence:.2f}): the best "
             f"cut is into {k} clusters, but {figures}."
         )
-        return Choice(1, False, sureness, sentence, table)
+        return Choice(1, False, confidence, sentence, table)
     is_far = (table["n_clusters"] - k).abs() > 1
     rival = float((table.loc[is_far, "score"] / best["score"]).max()) if is_far.any() else 0.0
-    sureness = strength * (1 - rival**8 / 2)  # a rival at 0.9 of the score takes a fifth off
+    confidence = strength * (1 - rival**8 / 2)  # a rival at 0.9 of the score takes a fifth off
     near = table.loc[table["score"] >= NEARLY * best["score"], "n_clusters"]
     others = ", ".join(str(other) for other in near if other != k)
     also = f" Nearly as good: {others}." if others else ""
-    sentence = f"{k} clusters, {_word(sureness)} (sureness {sureness:.2f}): {figures}.{also}"
-    return Choice(k, True, sureness, sentence, table)
+    sentence = f"{k} clusters, {_word(confidence)} (confidence {confidence:.2f}): {figures}.{also}"
+    return Choice(k, True, confidence, sentence, table)
 
 
-def _word(sureness: float) -> str:
-    return next(word for least, word in WORDS.items() if sureness >= least)
+def _word(confidence: float) -> str:
+    return next(word for least, word in WORDS.items() if confidence >= least)

@@ -9,7 +9,8 @@ from scipy import sparse
 from scipy.linalg.lapack import dgeqp3
 from scipy.sparse.linalg import eigsh
 
-from manyview.blocks import CHUNK_ROWS, FloatArray, IntArray
+from manyview.kernels.block import CHUNK_ROWS
+from manyview.utils.types import FloatArray, IntArray
 
 __all__ = ["Spectrum", "decompose", "join_neighbors", "modularity"]
 
@@ -42,7 +43,7 @@ class Spectrum:
 
 def join_neighbors(points: FloatArray) -> sparse.csr_array:
     """Weights exp(−‖x − x'‖² / (σ σ')) to the nearest √n / 2 points, σ the distance of the last."""
-    from manyview.kernels._rows import nearest_shares  # numba is not loaded before it is needed
+    from manyview.kernels.rows import nearest_shares  # numba is not loaded before it is needed
 
     n = len(points)
     points = points - points.mean(axis=0)  # far from the origin, squares would lose the distances

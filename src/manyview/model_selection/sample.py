@@ -9,11 +9,11 @@ import numpy as np
 from numpy.random import Generator
 from scipy import sparse
 
-from manyview.blocks import FloatArray
+from manyview.data.views import MultiViewData
 from manyview.engines import choose_engine
 from manyview.solver.initialization import begin
-from manyview.solver.problem import Settings, pose, set_baselines
-from manyview.views import MultiViewData
+from manyview.solver.problem import Settings, build_problem, set_baselines
+from manyview.utils.types import FloatArray
 
 __all__ = ["Coordinates", "draw_sample", "locate"]
 
@@ -26,11 +26,11 @@ LOST = 1e-6  # of the largest singular value: below, a coordinate is rounding
 
 @dataclass(frozen=True)
 class Coordinates:
-    """P = U Σ of all readings side by side; X_v = P W_vᵀ as far as P tells."""
+    """P = U Σ of all scaled views side by side; X_v = P W_vᵀ as far as P tells."""
 
     points: FloatArray  # (n, D): P
-    shares: tuple[FloatArray, ...]  # reading: (D, D), W_vᵀ W_v; they add up to the identity
-    norms: tuple[FloatArray | None, ...]  # reading: (n,), of rows made to unit norm; else None
+    shares: tuple[FloatArray, ...]  # scaled view: (D, D), W_vᵀ W_v; they add up to the identity
+    norms: tuple[FloatArray | None, ...]  # scaled view: (n,), of rows made to unit norm; else None
 
     def one_blob(self, rng: Generator) -> FloatArray:
         """Points of one blob with the mean and covariance of the rows, read as these were.
@@ -72,9 +72,9 @@ def locate(data: MultiViewData, scale: str | Sequence[str] | None, rng: Generato
     engine = choose_engine("memory", "cpu", data)
     engine.load(data, None)
     widest = min(N_COORDINATES, data.n_samples)
-    problem = pose(engine, Settings(1, 1.0, 1, (widest,), scale, 2.0), data.view_names)
+    problem = build_problem(engine, Settings(1, 1.0, 1, (widest,), scale, 2.0), data.view_names)
     # rows as they are: where some lie far off, the start of a fit may take their mean off, P not
-    engine.map_reduce(set_baselines, problem.means, (False,) * problem.n_readings)
+    engine.map_reduce(set_baselines, problem.means, (False,) * problem.n_scalings)
     beginning = begin(engine, problem, rng)
     P = beginning.coordinates
     squares = np.einsum("ij,ij->j", P, P)  # (D,)
@@ -87,12 +87,14 @@ def locate(data: MultiViewData, scale: str | Sequence[str] | None, rng: Generato
         kernels.accumulate(block.views, kernels.asarray(part, like=block.projection)).arrays
         for block, part in zip(beginning.sample, parts, strict=True)
     ]
-    loadings = [np.sum(cross, axis=0) for cross in zip(*crosses, strict=True)]  # reading: (d_v, D)
+    loadings = [
+        np.sum(cross, axis=0) for cross in zip(*crosses, strict=True)
+    ]  # scaled view: (d_v, D)
     norms = [
         np.concatenate([_norms(block.views[r].factor) for block in beginning.sample])
-        if reading.has_unit_rows
+        if scaling.has_unit_rows
         else None
-        for r, reading in enumerate(problem.readings)
+        for r, scaling in enumerate(problem.scalings)
     ]
     return Coordinates(P, tuple(W.T @ W for W in loadings), tuple(norms))
 

@@ -18,18 +18,18 @@ import pandas as pd
 from joblib import Parallel, delayed
 from scipy import sparse
 
-from manyview.blocks import IntArray
+from manyview.data.scaling import scale_name
+from manyview.data.views import MultiViewData
 from manyview.engines import choose_engine
-from manyview.errors import DataWarning
+from manyview.exceptions import DataWarning
 from manyview.model_selection.choice import SETTINGS, Choice
 from manyview.model_selection.graph import join_neighbors, modularity
 from manyview.model_selection.sample import locate
-from manyview.readings import scale_name
 from manyview.solver.alternation import Schedule
 from manyview.solver.fitting import fit
 from manyview.solver.problem import Settings
-from manyview.solver.state import narrator
-from manyview.views import MultiViewData
+from manyview.solver.progress import make_callback
+from manyview.utils.types import IntArray
 
 __all__ = ["OnProgress", "Row", "Scale", "settings_of", "tune"]
 
@@ -79,7 +79,7 @@ def tune(
     if n_clusters == 1:
         reason = "without clusters there is nothing to compare settings by."
         return replace(choice, advice=f"{_keep(current)}: {reason}")
-    if choice.has_structure and choice.sureness >= CLEAR:
+    if choice.has_structure and choice.confidence >= CLEAR:
         reason = "the clusters are so clear that no other setting was tried."
         return replace(choice, advice=f"{_keep(current)}: {reason}")
     settings = [
@@ -101,7 +101,9 @@ def tune(
                 known[setting.key] = row
                 if on_progress is not None:
                     on_progress(row, len(known), len(settings))
-    return _settle(choice, settings, pd.DataFrame([known[setting.key] for setting in settings]))
+    return _sweep_to_convergence(
+        choice, settings, pd.DataFrame([known[setting.key] for setting in settings])
+    )
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class _Judge:
         settings = settings_of(self.n_clusters, setting.lam, setting.scale)
         rng = np.random.default_rng(self.seed)
         names = self.data.view_names
-        fit(engine, settings, SCHEDULE, names, rng, narrator(None, 0), lambda *_: None)
+        fit(engine, settings, SCHEDULE, names, rng, make_callback(None, 0), lambda *_: None)
         labels = engine.gather("labels")
         found = [modularity(graph, labels[rows], self.n_clusters) for rows, graph in self.graphs]
         return float(np.mean(found)) if found else 0.0
@@ -149,7 +151,9 @@ def settings_of(n_clusters: int, lam: float, scale: Scale) -> Settings:
     return Settings(n_clusters, lam, 3, None, scale, 3.0, smooth=scale == "auto")
 
 
-def _settle(choice: Choice, settings: Sequence[_Setting], table: pd.DataFrame) -> Choice:
+def _sweep_to_convergence(
+    choice: Choice, settings: Sequence[_Setting], table: pd.DataFrame
+) -> Choice:
     """Take the best setting if it is clearly better than the first, which is the current one."""
     now = float(table["view_modularity"].iloc[0])
     table["gain"] = (table["view_modularity"] - now) / max(abs(now), TINY)

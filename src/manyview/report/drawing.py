@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.blocks import FloatArray
+from manyview.utils.types import FloatArray
 
 __all__ = ["place_bars", "place_curve", "sprite"]
 

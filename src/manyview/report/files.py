@@ -10,7 +10,7 @@ from typing import Any
 
 from jinja2 import TemplateError
 
-from manyview.durable import write_text
+from manyview.persistence.atomic import write_text
 from manyview.report.fit import FORMAT
 from manyview.report.html import render_fit
 

@@ -14,11 +14,12 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from manyview.explanation import Explanation, FittedModel
-from manyview.explanation.tables import DOUBTFUL
+from manyview.data.views import MultiViewData
+from manyview.inspection import Explanation, FittedModel
+from manyview.inspection.explain import DOUBTFUL
 from manyview.report.sample_map import describe_map
 from manyview.report.summary import describe_objective, describe_run, describe_weights
-from manyview.views import MultiViewData
+from manyview.utils.memory import peak_memory
 
 __all__ = ["FORMAT", "describe_fit"]
 
@@ -92,7 +93,7 @@ def describe_fit(
             **describe_run(model),
             "repeat": _repeat(model, data) if command is None else [command],
             "seconds": seconds,
-            "peak_bytes": _peak_bytes(),
+            "peak_bytes": peak_memory(),
             "engine": model.engine_,
         },
     }
@@ -112,7 +113,7 @@ def _data(model: FittedModel, data: MultiViewData) -> dict[str, Any]:
                 "n_present": data.view_rows[v],
                 "is_sparse": bool(sparse.issparse(data.views[v])),
                 "dtype": str(data.views[v].dtype),
-                "scalings": [scaling for view, scaling in model.readings_ if view == name],
+                "scalings": [scaling for view, scaling in model.scalings_ if view == name],
             }
             for v, name in enumerate(data.view_names)
         ],
@@ -210,15 +211,6 @@ def _repeat(model: FittedModel, data: MultiViewData) -> list[str]:
         f"model = {' '.join(repr(model).split())}.fit(X)",
         'model.report("report.html")',
     ]
-
-
-def _peak_bytes() -> int | None:
-    """Memory that the process held at most; None where the system does not tell."""
-    try:
-        from manyview.memory import peak
-    except ImportError:
-        return None
-    return peak()
 
 
 def _plain(value: Any) -> Any:

@@ -7,10 +7,10 @@ from typing import Any
 
 from jinja2 import Environment
 
-from manyview.pages import page_environment
 from manyview.report.drawing import N_COLORS, place_bars, place_curve
 from manyview.report.summary import MEASURES
 from manyview.report.wording import as_percent, count_clusters, tell_findings
+from manyview.utils.pages import page_environment
 
 __all__ = ["FIT_SECTIONS", "SECTIONS", "render", "render_fit"]
 

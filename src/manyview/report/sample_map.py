@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from manyview.blocks import FloatArray
-from manyview.explanation import Explanation
-from manyview.views import MultiViewData
+from manyview.data.views import MultiViewData
+from manyview.inspection import Explanation
+from manyview.utils.types import FloatArray
 
 __all__ = ["describe_map"]
 

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.blocks import FloatArray
-from manyview.explanation import Explanation, FittedModel
+from manyview.data.views import MultiViewData
+from manyview.inspection import Explanation, FittedModel
 from manyview.metrics import evaluate
 from manyview.report.drawing import sprite
 from manyview.report.sample_map import describe_map
-from manyview.views import MultiViewData
+from manyview.utils.types import FloatArray
 
 __all__ = [
     "MEASURES",

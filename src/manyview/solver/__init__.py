@@ -5,15 +5,15 @@ Symbols, here and in `kernels`:
 =============  ==================  ===============================================  ==============
 paper          code                meaning                                          shape
 =============  ==================  ===============================================  ==============
-X_v            `views[v]`          rows of reading v                                (n, d_v)
-H_pv           `bases[v]`          orthonormal bases of reading v, side by side     (d_v, D)
-a_i            –                   Σ_v H_vᵀ x_vi over the readings present          (D,)
+X_v            `views[v]`          rows of scaled view v                            (n, d_v)
+H_pv           `bases[v]`          orthonormal bases of scaled view v, side by side (d_v, D)
+a_i            –                   Σ_v H_vᵀ x_vi over the scaled views present      (D,)
 b_i            `projection`        a_i / u_i − shift                                (n, D)
-u_i            `levels[group[i]]`  number of readings present                       scalar
+u_i            `n_present[group[i]]`  number of scaled views present                   scalar
 Z_p            `embedding`         all views in the spaces                          (n, D)
 y              `labels`            cluster of each sample                           (n,)
 α_p            `alpha`             weight of a space, on the simplex                (m,)
-g_p            `pull`              λ α_p^γ                                          (m,)
+g_p            `coupling`              λ α_p^γ                                          (m,)
 n_c, b̄, S      `ClusterMoments`    count, mean, scatter of b in a cluster           (G, k), …
 z̄_c            `center`            what the samples of a cluster are drawn to       (k, D)
 =============  ==================  ===============================================  ==============

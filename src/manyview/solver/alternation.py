@@ -9,43 +9,47 @@ from functools import partial
 import numpy as np
 from numpy.random import Generator
 
-from manyview.blocks import ClusterMoments, Sums
-from manyview.contingency import Table
 from manyview.engines import Engine
-from manyview.errors import DataWarning
+from manyview.exceptions import DataWarning
+from manyview.kernels.statistics import ArraySums, ClusterMoments
+from manyview.metrics import adjusted_rand_of_counts
 from manyview.solver import initialization as start
-from manyview.solver.state import Model, OnStep, Problem, Progress, Solution, Step
+from manyview.solver.model import Model, Solution
+from manyview.solver.problem import Problem
+from manyview.solver.progress import OnStep, Progress, Step
 from manyview.solver.updates import (
     Swept,
     accumulate,
-    appraise,
-    compare,
-    double_step,
-    keep,
-    may_move,
+    bound_violated,
+    cluster_moments,
+    compute_bounds,
+    contingency,
     objective,
-    place,
+    over_relaxed_step,
     predict,
     project,
-    recall,
-    recount,
+    project_rows,
+    restore_labels,
     shrinkage,
+    stash_labels,
     update_alpha,
     update_H,
     update_Y,
 )
-from manyview.threads import limit_blas
+from manyview.utils.threads import limit_blas
 
-__all__ = ["Schedule", "polish", "solve"]
+__all__ = ["Schedule", "refine", "solve"]
 
 RESTING_SHARE = 1 / 500  # labels that move in an iteration at rest, as a share of the samples
-BRISK_SHARE = 1 / 200  # the same for a brisk start
+EARLY_SHARE = 1 / 200  # the same for a start that may stop early
 SETTLING_SHARE = 1 / 100  # the same where the next fall of F can be foreseen
 LOOK_ROWS = 8192  # of fewer samples, a sweep of all costs no more than to know which may move
 LOOK_SHARE = 1 / 20  # labels that move in a sweep once it pays to know
 STILL_TO_FALL = 2  # what F is going to fall, over the next fall if it slows down as it did
 RESTING_FALL = 20  # fall of F in an iteration at rest, over `tol`
-WORTHWHILE = 5e-4  # how much lower F must be at the first bases for another brisk start to go on
+WORTHWHILE = (
+    5e-4  # how much lower F must be at the first bases for another early-stopping start to go on
+)
 SAME = 1e-9
 
 
@@ -57,12 +61,12 @@ class Schedule:
     max_iter: int
     tol: float
     init: str = "k-means++"
-    first_sweeps: int = 30  # at the first bases, at most
-    last_sweeps: int = 1000  # after the last iteration, at most
+    initial_sweeps: int = 30  # at the first bases, at most
+    final_sweeps: int = 1000  # after the last iteration, at most
     keeps_labels: bool = False  # the first start begins with the labels that the engine has
-    is_brisk: bool = False  # ends once labels rest or F does, and at the first bases if behind
-    strides: bool = False  # bases turn twice as far as eq. (H) says, where F is no higher there
-    foresees: bool = False  # ends once the next fall of F is likely to be small
+    stop_early: bool = False  # ends once labels rest or F does, and at the first bases if behind
+    over_relax: bool = False  # bases turn twice as far as eq. (H) says, where F is no higher there
+    extrapolate_stop: bool = False  # ends once the next fall of F is likely to be small
 
 
 def solve(
@@ -74,7 +78,7 @@ def solve(
     """
     beginning = start.begin(engine, problem, rng)
     n_distinct = start.count_distinct(beginning, rng)
-    if n_distinct < problem.n_clusters and not problem.readings[0].is_mixed:  # else said before
+    if n_distinct < problem.n_clusters and not problem.scalings[0].is_smoothed:  # else said before
         msg = (
             f"Found {n_distinct} distinct samples, fewer than n_clusters={problem.n_clusters}; "
             "some clusters hold copies of the same sample. Ask for fewer clusters."
@@ -84,26 +88,26 @@ def solve(
     lowest = np.inf
     for n_start in range(schedule.n_init):
         if n_start == 0 and schedule.keeps_labels:
-            engine.map_reduce(place, beginning.model)
+            engine.map_reduce(project_rows, beginning.model)
         else:
             moments = start.first_moments(beginning, engine.kernels, schedule.init, rng)
             _label(engine, beginning.model, moments)
         run = _Run(engine, schedule, n_start, int(rng.integers(2**31)), on_step)
-        to_beat = (1 - WORTHWHILE) * lowest if schedule.is_brisk else np.inf
+        to_beat = (1 - WORTHWHILE) * lowest if schedule.stop_early else np.inf
         solution = run.alternate(beginning.model, to_beat)
-        engine.map_reduce(keep)
+        engine.map_reduce(stash_labels)
         if solution is not None:
             lowest = run.beginning
             best = solution if _is_lower(solution, best) else best
     assert best is not None
     stability = _agreement(engine, best, schedule.n_init)
-    engine.map_reduce(recall, best.start)
+    engine.map_reduce(restore_labels, best.start)
     if best.start < schedule.n_init - 1:
-        engine.map_reduce(place, best.model)
+        engine.map_reduce(project_rows, best.model)
     return replace(best, stability=stability)
 
 
-def polish(
+def refine(
     engine: Engine,
     problem: Problem,
     coarse: Solution,
@@ -116,7 +120,9 @@ def polish(
     # moments are told from the means of the sample: the origin stays where it was
     model = replace(coarse.model, problem=replace(problem, means=sampled.means))
     _label(engine, model, coarse.moments.grown(problem.weight / sampled.weight))
-    goes_on = replace(schedule, n_init=1, first_sweeps=1, foresees=not schedule.is_brisk)
+    goes_on = replace(
+        schedule, n_init=1, initial_sweeps=1, extrapolate_stop=not schedule.stop_early
+    )
     run = _Run(engine, goes_on, 0, int(rng.integers(2**31)), on_step)
     solution = run.alternate(model)
     assert solution is not None
@@ -139,8 +145,8 @@ def _agreement(engine: Engine, best: Solution, n_starts: int) -> float:
     """Mean adjusted Rand index of the best start with each other; NaN where there is no other."""
     k = best.model.problem.n_clusters
     others = [other for other in range(n_starts) if other != best.start]
-    tables = [engine.map_reduce(compare, best.start, other, k) for other in others]
-    agreements = [Table.of(table).pairs().adjusted_rand() for table in tables]
+    tables = [engine.map_reduce(contingency, best.start, other, k) for other in others]
+    agreements = [adjusted_rand_of_counts(table) for table in tables]
     return float(np.mean(agreements)) if agreements else float("nan")
 
 
@@ -153,7 +159,7 @@ class _Run:
         self._engine, self._schedule, self._start = engine, schedule, n_start
         self._rng = np.random.default_rng(seed)
         self._on_step = on_step
-        self._strides = schedule.strides
+        self._over_relax = schedule.over_relax
         self._trace: list[float] = []
 
     @property
@@ -168,9 +174,9 @@ class _Run:
         alone, so that more starts never end higher.
         """
         engine, schedule = self._engine, self._schedule
-        moments = engine.map_reduce(recount, model)  # n, b̄, S
+        moments = engine.map_reduce(cluster_moments, model)  # n, b̄, S
         self._report("start", 0, moments, model)
-        moments, n_moved = self._settle(moments, model, self._first_sweeps(model))
+        moments, n_moved = self._sweep_to_convergence(moments, model, self._initial_sweeps(model))
         self._report("labels", 0, moments, model, n_moved)
         model = self._weigh(0, moments, model, n_moved)
         if self.beginning >= to_beat:
@@ -184,18 +190,22 @@ class _Run:
             self._report("labels", n_iter, moments, model, n_moved)
             model = self._weigh(n_iter, moments, model, n_moved)  # eq. (α)
             fall = self._fall(-1)
-            share = BRISK_SHARE if schedule.is_brisk else RESTING_SHARE
+            share = EARLY_SHARE if schedule.stop_early else RESTING_SHARE
             n_resting = n_resting + 1 if n_moved <= share * engine.n_samples else 0
             signs = (n_resting >= 2, fall <= RESTING_FALL * schedule.tol)
-            is_over = any(signs) if schedule.is_brisk else all(signs)
-            if schedule.foresees and n_iter > 1 and n_moved <= SETTLING_SHARE * engine.n_samples:
+            is_over = any(signs) if schedule.stop_early else all(signs)
+            if (
+                schedule.extrapolate_stop
+                and n_iter > 1
+                and n_moved <= SETTLING_SHARE * engine.n_samples
+            ):
                 before = self._fall(-2)
                 fall *= min(STILL_TO_FALL * fall / before, 1.0) if before > 0 else 1.0
             converged = is_over or fall <= schedule.tol
             if converged:
                 break
-        moments, n_moved = self._settle(moments, model, schedule.last_sweeps)
-        self._trace.append(self._report("settle", n_iter, moments, model, n_moved))
+        moments, n_moved = self._sweep_to_convergence(moments, model, schedule.final_sweeps)
+        self._trace.append(self._report("final_sweeps", n_iter, moments, model, n_moved))
         return Solution(
             model=model,
             moments=moments,
@@ -206,19 +216,21 @@ class _Run:
             start=self._start,
         )
 
-    def _turn(self, cross: Sums, model: Model, n_iter: int) -> tuple[Model, ClusterMoments]:
+    def _turn(self, cross: ArraySums, model: Model, n_iter: int) -> tuple[Model, ClusterMoments]:
         """New bases, and the moments of b at them.
 
         Eq. (H) minimizes a bound on F that is curved more than F. At twice its step the bound is
         about where it was and F below, and what changes slowly gets there in half as many steps.
         """
         turned = update_H(cross, model)
-        if self._strides and n_iter > 1:
-            further = double_step(turned, model)
+        if self._over_relax and n_iter > 1:
+            further = over_relaxed_step(turned, model)
             moments = self._engine.map_reduce(project, further)
             if objective(moments, further) <= self._trace[-1]:
                 return further, moments
-            self._strides = False  # each would cost a pass more, and at rest there is no way to go
+            self._over_relax = (
+                False  # each would cost a pass more, and at rest there is no way to go
+            )
         return turned, self._engine.map_reduce(project, turned)
 
     def _fall(self, position: int) -> float:
@@ -226,11 +238,11 @@ class _Run:
         now, before = self._trace[position], self._trace[position - 1]
         return 1 - now / before if before else 0.0
 
-    def _first_sweeps(self, model: Model) -> int:
+    def _initial_sweeps(self, model: Model) -> int:
         """Sweeps before the first iteration: no more than about ten iterations cost."""
         problem = model.problem
         width = sum(len(mean) for mean in problem.means)
-        most = self._schedule.first_sweeps
+        most = self._schedule.initial_sweeps
         return int(np.clip(most * width / problem.n_clusters, 1, most))
 
     def _weigh(self, n_iter: int, moments: ClusterMoments, model: Model, n_moved: int) -> Model:
@@ -244,11 +256,13 @@ class _Run:
     ) -> Swept:
         """One pass over all samples, or those that may move, in an order of its own."""
         seed = int(self._rng.integers(2**31))
-        choose = None if since is None else partial(may_move, since=since)
+        row_filter = None if since is None else partial(bound_violated, since=since)
         with limit_blas(1):  # products of a chunk: a second thread mostly waits
-            return self._engine.scan(update_Y, (moments.copy(), 0, 0), seed, model, choose=choose)
+            return self._engine.scan(
+                update_Y, (moments.copy(), 0, 0), seed, model, row_filter=row_filter
+            )
 
-    def _settle(
+    def _sweep_to_convergence(
         self, moments: ClusterMoments, model: Model, max_sweeps: int
     ) -> tuple[ClusterMoments, int]:
         """Sweep at fixed bases and weights until no label moves, so that `predict` agrees.
@@ -264,9 +278,9 @@ class _Run:
             if n_moved == 0:
                 break
             if n >= LOOK_ROWS and n_seen >= n and n_moved <= LOOK_SHARE * n:
-                n_known = self._engine.map_reduce(appraise, model, moments).arrays[0]
+                n_known = self._engine.map_reduce(compute_bounds, model, moments).arrays[0]
                 since, n_seen = moments if n_known else None, 0
-        return self._engine.map_reduce(recount, model), total
+        return self._engine.map_reduce(cluster_moments, model), total
 
     def _report(
         self, step: Step, n_iter: int, moments: ClusterMoments, model: Model, n_moved: int = 0

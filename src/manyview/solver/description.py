@@ -7,11 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from manyview.blocks import Block, ClusterMoments, FloatArray, Sums
 from manyview.engines import Engine
 from manyview.kernels import Kernels
-from manyview.solver.state import Model, Problem, Solution
+from manyview.kernels.block import Block
+from manyview.kernels.statistics import ArraySums, ClusterMoments
+from manyview.solver.model import Model, Solution
+from manyview.solver.problem import Problem
 from manyview.solver.updates import share_out
+from manyview.utils.types import FloatArray
 
 __all__ = ["Description", "describe", "describe_sums", "sum_clusters"]
 
@@ -33,56 +36,58 @@ def describe(engine: Engine, solution: Solution, n_views: int) -> Description:
     return describe_sums(sums, solution.model, solution.moments, n_views)
 
 
-def describe_sums(totals: Sums, model: Model, moments: ClusterMoments, n_views: int) -> Description:
+def describe_sums(
+    totals: ArraySums, model: Model, moments: ClusterMoments, n_views: int
+) -> Description:
     """Cluster means and view weights, from what `sum_clusters` returned."""
-    which = tuple(reading.view for reading in model.problem.readings)
+    which = tuple(scaling.view for scaling in model.problem.scalings)
     sums = totals.arrays
     raw, weight = sums[:n_views], sums[n_views : 2 * n_views]  # v: (k, d_v) and (k,)
     with np.errstate(invalid="ignore", divide="ignore"):
         centers = [total / n[:, None] for total, n in zip(raw, weight, strict=True)]
-    n_readings = len(which)
-    read, present = sums[2 * n_views : -n_readings], sums[-n_readings:]  # (k, d_v) and (k,)
-    shares, by_cluster = _reading_shares(read, present, moments, model)
-    of_view = np.equal.outer(which, np.arange(n_views)).astype(np.float64)  # (readings, V)
+    n_scalings = len(which)
+    scaled, present = sums[2 * n_views : -n_scalings], sums[-n_scalings:]  # (k, d_v) and (k,)
+    shares, by_cluster = _view_shares(scaled, present, moments, model)
+    of_view = np.equal.outer(which, np.arange(n_views)).astype(np.float64)  # (scaled views, V)
     return Description(centers, shares @ of_view, by_cluster @ of_view)
 
 
-def sum_clusters(block: Block, kernels: Kernels, problem: Problem) -> tuple[Block, Sums]:
-    """Σ_{i∈c} ω x of each view as given, and Σ ω over the rows that have it; then the readings."""
+def sum_clusters(block: Block, kernels: Kernels, problem: Problem) -> tuple[Block, ArraySums]:
+    """Σ_{i∈c} ω x of each view as given, and Σ ω over the rows that have it; then the scaled views."""
     rows = np.arange(len(block.labels))
     shape = (problem.n_clusters, len(rows))
     shares = sparse.csr_array((block.weights, (block.labels, rows)), shape=shape)
     given = share_out(block.given, shares, kernels)
-    read = given if problem.reads_as_given else share_out(block.views, shares, kernels)
-    return block, Sums((*given, *read))
+    scaled = given if problem.is_unscaled else share_out(block.views, shares, kernels)
+    return block, ArraySums((*given, *scaled))
 
 
-def _reading_shares(
+def _view_shares(
     sums: tuple[FloatArray, ...],
     weights: tuple[FloatArray, ...],
     moments: ClusterMoments,
     model: Model,
 ) -> tuple[FloatArray, FloatArray]:
-    """Σ_p α_p Σ_c n_c (ā_pvc − ā_pv)·(ā_pc − ā_p) / Σ_c n_c ‖ā_pc − ā_p‖² a reading; sums to 1.
+    """Σ_p α_p Σ_c n_c (ā_pvc − ā_pv)·(ā_pc − ā_p) / Σ_c n_c ‖ā_pc − ā_p‖² a scaled view; sums to 1.
 
-    Then the same without the sums over c: the share of a reading in what sets a cluster apart.
+    Then the same without the sums over c: the share of a scaled view in what sets a cluster apart.
     """
     n = moments.count.sum(axis=0)[:, None]  # (k, 1)
     parts = []
     for total, weight, mean, H in zip(sums, weights, model.problem.means, model.bases, strict=True):
-        # relative to the mean of the reading, so that a row which lacks it counts as nothing
+        # relative to the mean of the scaled view, so that a row which lacks it counts as nothing
         part = (total - weight[:, None] * mean) @ H / n  # (k, D)
         parts.append(part - (n * part).sum(axis=0) / n.sum())
     whole = np.sum(parts, axis=0)
     starts = model.problem.starts
     along = np.stack(
         [np.add.reduceat(n * part * whole, starts, axis=1) for part in parts]
-    )  # (readings, k, m)
+    )  # (scaled views, k, m)
     return _shared(along.sum(axis=1), model.alpha), _shared(along, model.alpha).T
 
 
 def _shared(along: FloatArray, alpha: FloatArray) -> FloatArray:
-    """Σ_p α_p of the share of each reading in their sum; equal shares where nothing is apart."""
+    """Σ_p α_p of the share of each scaled view in their sum; equal shares where nothing is apart."""
     total = along.sum(axis=0)  # (…, m)
     shares = np.divide(along, total, out=np.full_like(along, 1 / len(along)), where=total > 0)
     return np.asarray(shares @ alpha)

@@ -1,7 +1,7 @@
 """What a fit holds beside the views: one formula for what is refused and for what is foretold.
 
 Counted are arrays with a sample axis: of all rows, of the few that starts are made on, and what a
-visit makes of a block; and, for mixes, the mean rows about the anchors. The rest is small.
+visit makes of a block; and, for smoothed rows, the mean rows about the anchors. The rest is small.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyview.engines import ROW_BYTES
-from manyview.solver.smoothing import N_NEAREST
-from manyview.threads import n_threads
+from manyview.solver.anchor_graph import N_NEAREST
+from manyview.utils.threads import n_threads
 
 __all__ = ["Footprint"]
 
@@ -26,12 +26,12 @@ class Footprint:
     """Sizes of a fit, and the bytes that follow from them."""
 
     n_samples: int
-    n_few: int  # samples that starts are made on
+    n_subset: int  # samples that starts are made on
     n_features: tuple[int, ...]  # of each view
     itemsize: int
     dims: tuple[int, ...]  # of the spaces
-    n_readings: int
-    n_anchors: int  # 0 where rows are not mixed
+    n_scalings: int
+    n_anchors: int  # 0 where rows are not smoothed
 
     @property
     def view_row(self) -> int:
@@ -41,9 +41,9 @@ class Footprint:
     @property
     def made_row(self) -> int:
         """Bytes of what visits make of a sample and the engine keeps: b, slack, shares, factors."""
-        shares = N_NEAREST * (self.n_readings * self.itemsize + 4)
+        shares = N_NEAREST * (self.n_scalings * self.itemsize + 4)
         made = self._projected_row + SLACK_BYTES
-        return made + (shares if self.n_anchors else 8 * self.n_readings)
+        return made + (shares if self.n_anchors else 8 * self.n_scalings)
 
     @property
     def _projected_row(self) -> int:
@@ -54,9 +54,9 @@ class Footprint:
 
         Of what is made of all samples, an engine may hold no more than `room` in memory.
         """
-        n, few = self.n_samples, self.n_few
+        n, few = self.n_samples, self.n_subset
         read = min(n_blocks * block_rows, 2 * n)  # rows: one block alone is held twice
-        always = n * ROW_BYTES + read * self.view_row + self._neighborhood
+        always = n * ROW_BYTES + read * self.view_row + self._anchor_graph
         starts = few * N_COORDINATES * max(self.dims) + self._of_blocks(few, block_rows)
         made = min(n * self.made_row, room)
         if few == n:
@@ -65,9 +65,9 @@ class Footprint:
         return always + copied + max(starts, made + self._of_blocks(n, block_rows))
 
     @property
-    def _neighborhood(self) -> int:
-        """Float64 of each reading: m × r, d_v × r and, of the table, m × m; r = min(m, d_v)."""
-        m, times = self.n_anchors, self.n_readings / len(self.n_features)
+    def _anchor_graph(self) -> int:
+        """Float64 of each scaled view: m × r, d_v × r and, of the table, m × m; r = min(m, d_v)."""
+        m, times = self.n_anchors, self.n_scalings / len(self.n_features)
         return int(8 * times * sum(m * m + min(m, d) * (m + d) for d in self.n_features))
 
     def _of_blocks(self, n_rows: int, block_rows: int) -> int:

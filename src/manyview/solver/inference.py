@@ -5,82 +5,115 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from manyview.blocks import ClusterMoments, FloatArray
+from manyview.data.views import MultiViewData
 from manyview.engines import Engine
-from manyview.solver.problem import measure, read_as, scaled_lambda, set_baselines
-from manyview.solver.smoothing import Neighborhood
-from manyview.solver.state import Model
-from manyview.solver.updates import confide, embed, objective, place, predict, recount, shrinkage
-from manyview.views import MultiViewData
+from manyview.kernels.statistics import ClusterMoments
+from manyview.solver.anchor_graph import AnchorGraph
+from manyview.solver.model import Model
+from manyview.solver.problem import apply_scalings, measure, scaled_lambda, set_baselines
+from manyview.solver.updates import (
+    cluster_moments,
+    embed,
+    margins,
+    objective,
+    predict,
+    project_rows,
+    shrinkage,
+)
+from manyview.utils.types import FloatArray
 
-__all__ = ["Fitted"]
+__all__ = ["Assignment", "Fitted"]
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """Which cluster each sample belongs to, and which would be next.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (n_samples,), int32
+        The cheapest cluster in F.
+    confidence : ndarray of shape (n_samples,)
+        By which share it is cheaper than the next, in [0, 1].
+    next_labels : ndarray of shape (n_samples,), int32
+        The next cheapest cluster; where there is but one, that one.
+    """
+
+    labels: NDArray[np.int32]
+    confidence: FloatArray
+    next_labels: NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Fitted:
     """A model and its cluster moments, applied to rows that an engine takes in.
 
-    A model of mixed rows also has the fit that they were projected by, and their neighborhood.
+    A model of smoothed rows also has the first fit, which projects rows, and the anchor graph.
     """
 
     model: Model
     moments: ClusterMoments
     first: Fitted | None = None
-    neighborhood: Neighborhood | None = None
+    anchor_graph: AnchorGraph | None = None
 
     @property
     def bases(self) -> tuple[FloatArray, ...]:
-        """Bases of the features of each reading: (d_v, D)."""
+        """Bases of the features of each scaled view: (d_v, D)."""
         bases = self.model.bases
-        return bases if self.neighborhood is None else self.neighborhood.lift(bases)
+        return bases if self.anchor_graph is None else self.anchor_graph.lift(bases)
 
     def label(self, engine: Engine, data: MultiViewData) -> Fitted:
         """Load, project and label the rows; the fit gets a group for each number of views."""
         engine.load(data, None)
-        fitted = self.read(engine)
+        fitted = self.scale_rows(engine)
         engine.map_reduce(predict, fitted.model, fitted.moments)
         return fitted
 
-    def read(self, engine: Engine) -> Fitted:
-        """Read the rows of an engine as those of the fit were read."""
-        if self.first is not None and self.neighborhood is not None:
-            before = self.first.read(engine)
-            engine.map_reduce(place, before.model)
-            self.neighborhood.read(engine)
+    def scale_rows(self, engine: Engine) -> Fitted:
+        """Scale, and smooth, the rows of an engine as those of the fit were."""
+        if self.first is not None and self.anchor_graph is not None:
+            before = self.first.scale_rows(engine)
+            engine.map_reduce(project_rows, before.model)
+            self.anchor_graph.smooth(engine)
             return self
         problem = self.model.problem
-        levels = read_as(engine, problem.readings, problem.levels)
-        moments = self.moments.regroup(problem.levels.tolist(), levels.tolist())
-        is_complete = len(levels) == 1
-        is_far = problem.is_far if is_complete else (False,) * problem.n_readings
+        n_present = apply_scalings(engine, problem.scalings, problem.n_present)
+        moments = self.moments.regroup(problem.n_present.tolist(), n_present.tolist())
+        is_complete = len(n_present) == 1
+        is_far = problem.is_far if is_complete else (False,) * problem.n_scalings
         engine.map_reduce(set_baselines, problem.means, is_far)
-        problem = replace(problem, levels=levels, is_far=is_far)
+        problem = replace(problem, n_present=n_present, is_far=is_far)
         return Fitted(replace(self.model, problem=problem), moments)
 
     def embed(self, engine: Engine) -> None:
         """Turn the projections of labelled rows into z, eq. (Z)."""
         engine.map_reduce(embed, shrinkage(self.moments, self.model))
 
-    def margins(self, engine: Engine) -> FloatArray:
-        """By which share the cluster of each label is cheapest, and the next cheapest: (n, 2).
+    def assignment(self, engine: Engine) -> Assignment:
+        """Labels, confidence and next clusters of rows that are projected and labelled.
 
-        The rows are projected and labelled; afterwards their projections are gone.
+        Afterwards their projections are gone.
         """
-        engine.map_reduce(confide, self.model, self.moments)
-        return np.asarray(engine.gather("projection"), dtype=np.float64)
+        labels = engine.gather("labels")
+        engine.map_reduce(margins, self.model, self.moments)
+        found = np.asarray(engine.gather("projection"), dtype=np.float64)  # (n, 2)
+        return Assignment(labels, found[:, 0].copy(), found[:, 1].astype(np.int32))
 
     def loss(self, engine: Engine, lam: float) -> float:
         """F of labelled rows as a data set of its own; `lam` is relative."""
         problem = self.model.problem
-        *_, energies, weight, n_present = engine.map_reduce(measure).arrays
+        *_, view_sum_squares, weight, total_present = engine.map_reduce(measure).arrays
         scaled = scaled_lambda(
             lam,
-            n_views=float(n_present) / float(weight),
+            n_views=float(total_present) / float(weight),
             n_clusters=problem.n_clusters,
             n_spaces=len(problem.dims),
             exponent=problem.exponent,
             weight=float(weight),
         )
-        model = replace(self.model, problem=replace(problem, lam=scaled, energies=energies))
-        return objective(engine.map_reduce(recount, model), model)
+        model = replace(
+            self.model, problem=replace(problem, lam=scaled, view_sum_squares=view_sum_squares)
+        )
+        return objective(engine.map_reduce(cluster_moments, model), model)

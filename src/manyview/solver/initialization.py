@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from manyview.blocks import Block, ClusterMoments, FloatArray, IntArray, Sums
 from manyview.engines import Engine
 from manyview.kernels import Kernels
-from manyview.solver.state import Model, Problem
+from manyview.kernels.block import Block
+from manyview.kernels.statistics import ArraySums, ClusterMoments
+from manyview.solver.model import Model
+from manyview.solver.problem import Problem
 from manyview.solver.updates import orthonormalize_all, project
-from manyview.threads import limit_blas
+from manyview.utils.threads import limit_blas
+from manyview.utils.types import FloatArray, IntArray
 
 __all__ = ["Beginning", "begin", "count_distinct", "fill_empty", "first_moments"]
 
@@ -116,8 +119,8 @@ def _leading_coordinates(
     width = min(max(problem.dims) + 10, n, sum(len(mean) for mean in problem.means))
     root = np.sqrt(np.concatenate([block.weights for block in sample]))[:, None]  # (n, 1)
     Q = rng.standard_normal((n, width))
-    # mixes of neighbors have few directions
-    for _ in range(1 if problem.readings[0].is_mixed else POWER_STEPS):
+    # smoothed rows have few directions
+    for _ in range(1 if problem.scalings[0].is_smoothed else POWER_STEPS):
         Q = _times(sample, kernels, problem, _cross(sample, kernels, root * Q))
         with limit_blas(1):
             Q, _ = np.linalg.qr(root * Q)
@@ -131,11 +134,11 @@ def _leading_coordinates(
 def _cross(sample: Sequence[Block], kernels: Kernels, Z: FloatArray) -> tuple[FloatArray, ...]:
     """X_vᵀ Z over the sample, one array a view, baselines left out as `project` does."""
     ends = np.cumsum([len(block.labels) for block in sample])
-    total: Sums | None = None
+    total: ArraySums | None = None
     for block, part in zip(sample, np.split(Z, ends[:-1]), strict=True):
         sums = kernels.accumulate(block.views, kernels.asarray(part, like=block.projection))
         column_sums = part.sum(axis=0)  # (columns,)
-        near = Sums(
+        near = ArraySums(
             tuple(
                 C if view.baseline is None else C - np.outer(view.baseline, column_sums)
                 for C, view in zip(sums.arrays, block.views, strict=True)

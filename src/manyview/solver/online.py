@@ -10,56 +10,58 @@ from dataclasses import dataclass, replace
 
 from numpy.random import Generator
 
-from manyview.blocks import Sums
 from manyview.engines import Engine
+from manyview.kernels.statistics import ArraySums
 from manyview.solver.description import sum_clusters
 from manyview.solver.inference import Fitted
 from manyview.solver.problem import measure
 from manyview.solver.updates import (
     accumulate,
+    cluster_moments,
     predict,
     project,
-    recount,
     shrinkage,
     update_alpha,
     update_H,
     update_Y,
 )
 
-__all__ = ["Seen", "begin", "learn"]
+__all__ = ["BatchTotals", "begin_batches", "learn"]
 
 
 @dataclass(frozen=True)
-class Seen:
+class BatchTotals:
     """What is remembered of batches that are gone, beside their cluster moments."""
 
-    cross: Sums  # reading: (d_v, D), Σ_batches X'ᵀ Z
-    totals: Sums  # sums of the rows of each cluster, as `sum_clusters` returns them
+    cross: ArraySums  # scaled view: (d_v, D), Σ_batches X'ᵀ Z
+    totals: ArraySums  # sums of the rows of each cluster, as `sum_clusters` returns them
     n_samples: int
 
 
-def begin(engine: Engine, fitted: Fitted) -> Seen:
-    """Look back on a first batch, whose rows the engine has, read as those of the fit."""
+def begin_batches(engine: Engine, fitted: Fitted) -> BatchTotals:
+    """Look back on a first batch, whose rows the engine has, scaled as those of the fit."""
     engine.map_reduce(predict, fitted.model, fitted.moments)
     cross = engine.map_reduce(accumulate, shrinkage(fitted.moments, fitted.model))
     totals = engine.map_reduce(sum_clusters, fitted.model.problem)
-    return Seen(cross, totals, engine.n_samples)
+    return BatchTotals(cross, totals, engine.n_samples)
 
 
-def learn(engine: Engine, fitted: Fitted, seen: Seen, rng: Generator) -> tuple[Fitted, Seen]:
-    """Take in the rows of an engine, which were read as those of the fit."""
+def learn(
+    engine: Engine, fitted: Fitted, seen: BatchTotals, rng: Generator
+) -> tuple[Fitted, BatchTotals]:
+    """Take in the rows of an engine, which were scaled as those of the fit."""
     model, before = fitted.model, fitted.moments
-    *_, energies, weight, _ = engine.map_reduce(measure).arrays
+    *_, view_sum_squares, weight, _ = engine.map_reduce(measure).arrays
     total = model.problem.weight + float(weight)
     problem = replace(
         model.problem,
         weight=total,
         lam=model.problem.lam * model.problem.weight / total,  # λ is scaled to the samples
-        energies=model.problem.energies + energies,
+        view_sum_squares=model.problem.view_sum_squares + view_sum_squares,
     )
     model = replace(model, problem=problem)
     engine.map_reduce(predict, model, before)
-    moments = before + engine.map_reduce(recount, model)
+    moments = before + engine.map_reduce(cluster_moments, model)
     seed = int(rng.integers(2**31))
     moments, _, _ = engine.scan(update_Y, (moments.copy(), 0, 0), seed, model)
     cross = seen.cross + engine.map_reduce(accumulate, shrinkage(moments, model))
@@ -68,4 +70,4 @@ def learn(engine: Engine, fitted: Fitted, seen: Seen, rng: Generator) -> tuple[F
     moments = before + engine.map_reduce(project, model)
     model = update_alpha(moments, model)
     fitted = replace(fitted, model=model, moments=moments)
-    return fitted, Seen(cross, totals, seen.n_samples + engine.n_samples)
+    return fitted, BatchTotals(cross, totals, seen.n_samples + engine.n_samples)

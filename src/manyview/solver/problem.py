@@ -1,4 +1,4 @@
-"""From data and settings to a `Problem`: readings, means, energy, dimensions, the absolute λ."""
+"""`Problem`: what stays fixed during a fit, built from the rows of an engine and the settings."""
 
 from __future__ import annotations
 
@@ -8,31 +8,79 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from manyview.blocks import Block, ColumnMoments, FloatArray, Sums
+from manyview.data.scaling import ColumnMoments, ViewScaling, fit_scalings
 from manyview.engines import Engine
-from manyview.errors import DataWarning
+from manyview.exceptions import DataWarning
 from manyview.kernels import Kernels
-from manyview.readings import Reading, fit_readings
-from manyview.solver.state import Problem
+from manyview.kernels.block import Block
+from manyview.kernels.statistics import ArraySums, ClusterMoments
+from manyview.utils.types import FloatArray, IntArray
 
 __all__ = [
+    "Problem",
     "Settings",
     "ViewColumns",
+    "apply_scalings",
+    "build_problem",
     "describe_columns",
-    "find_readings",
+    "find_scalings",
     "measure",
-    "pose",
-    "read_and_state",
-    "read_as",
-    "restate",
+    "measure_problem",
+    "rebuild_on",
     "scaled_lambda",
     "set_baselines",
     "set_row_factors",
-    "state",
 ]
 
 TINY = float(np.finfo(np.float64).tiny)
 FAR = 1e4  # squared length of the mean, over the mean squared distance from it
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Everything about the data and the settings that stays fixed during a fit."""
+
+    n_clusters: int
+    dims: tuple[int, ...]  # d_p of each space
+    lam: float  # λ of the objective, absolute
+    exponent: float  # γ
+    scalings: tuple[ViewScaling, ...]
+    means: tuple[FloatArray, ...]  # v: (d_v,), mean row of each scaled view
+    view_sum_squares: FloatArray  # (V,): Σ ω ‖x‖² of each scaled view
+    is_far: tuple[bool, ...]  # v: whether the mean is taken off before the products
+    weight: float  # Σ ω
+    n_present: FloatArray  # (G,): distinct numbers of scaled views present
+
+    @property
+    def n_scalings(self) -> int:
+        """V of the equations."""
+        return len(self.scalings)
+
+    @property
+    def is_unscaled(self) -> bool:
+        """Whether the scaled views are the views as given, in their order."""
+        return all(r.name is None and not r.is_smoothed for r in self.scalings)
+
+    @property
+    def sum_squares(self) -> float:
+        """Σ ω ‖x‖² over all scaled views."""
+        return float(self.view_sum_squares.sum())
+
+    @property
+    def starts(self) -> IntArray:
+        """First column of each space: (m,)."""
+        return np.concatenate([[0], np.cumsum(self.dims)[:-1]])
+
+    def empty_moments(self) -> ClusterMoments:
+        """Moments of no sample at all, in the right shapes."""
+        G, k, m = len(self.n_present), self.n_clusters, len(self.dims)
+        return ClusterMoments(
+            starts=self.starts,
+            rows=np.zeros((G, k), dtype=np.int64),
+            count=np.zeros((G, k)),
+            mean=np.zeros((G, k, sum(self.dims))),
+            scatter=np.zeros((G, k, m)),
+        )
 
 
 @dataclass(frozen=True)
@@ -48,46 +96,41 @@ class Settings:
     smooth: bool = False
 
 
-def pose(engine: Engine, settings: Settings, view_names: Sequence[str]) -> Problem:
-    """Fix the readings by a pass over the loaded rows, and state the problem."""
-    readings = find_readings(engine, settings.scale, len(view_names))
-    return read_and_state(engine, settings, readings, view_names)
-
-
-def read_and_state(
+def build_problem(
     engine: Engine,
     settings: Settings,
-    readings: tuple[Reading, ...],
     view_names: Sequence[str],
+    scalings: tuple[ViewScaling, ...] | None = None,
 ) -> Problem:
-    """Lay readings over the rows, and state the problem."""
-    levels = read_as(engine, readings)
-    problem = state(engine, settings, readings, levels)
-    _warn_of_empty_views(readings, problem.energies, view_names)
+    """Scale the rows of an engine and build the problem; scalings that are not given are fitted."""
+    if scalings is None:
+        scalings = find_scalings(engine, settings.scale, len(view_names))
+    problem = measure_problem(engine, settings, scalings, apply_scalings(engine, scalings))
+    _warn_of_empty_views(scalings, problem.view_sum_squares, view_names)
     return problem
 
 
-def state(
-    engine: Engine, settings: Settings, readings: tuple[Reading, ...], levels: FloatArray
+def measure_problem(
+    engine: Engine, settings: Settings, scalings: tuple[ViewScaling, ...], n_present: FloatArray
 ) -> Problem:
-    """Measure the rows as they are read, and state the problem."""
+    """Build the problem from rows that are scaled already."""
     totals = engine.map_reduce(measure).arrays
-    *sums, present, energies, weight, n_present = totals
+    *sums, present, view_sum_squares, weight, total_present = totals
     dims = _latent_dims(settings, [len(total) for total in sums], engine.n_samples)
     lam = scaled_lambda(
         settings.lam,
-        n_views=float(n_present) / float(weight),
+        n_views=float(total_present) / float(weight),
         n_clusters=settings.n_clusters,
         n_spaces=len(dims),
         exponent=settings.weight_exponent,
         weight=float(weight),
     )
     means = tuple(total / max(n, TINY) for total, n in zip(sums, present, strict=True))
-    is_complete = bool(levels.min() == len(readings))
-    mean_squares = energies / np.maximum(present, TINY)
+    is_complete = bool(n_present.min() == len(scalings))
+    mean_squares = view_sum_squares / np.maximum(present, TINY)
     is_far = tuple(
-        is_complete and _is_far(reading, mean, float(square))
-        for reading, mean, square in zip(readings, means, mean_squares, strict=True)
+        is_complete and _is_far(scaling, mean, float(square))
+        for scaling, mean, square in zip(scalings, means, mean_squares, strict=True)
     )
     engine.map_reduce(set_baselines, means, is_far)
     return Problem(
@@ -95,38 +138,38 @@ def state(
         dims=dims,
         lam=lam,
         exponent=settings.weight_exponent,
-        readings=readings,
+        scalings=scalings,
         means=means,
-        energies=energies,
+        view_sum_squares=view_sum_squares,
         is_far=is_far,
         weight=float(weight),
-        levels=levels,
+        n_present=n_present,
     )
 
 
-def restate(engine: Engine, settings: Settings, problem: Problem) -> Problem:
-    """The same problem on some of the rows: the same readings, groups, spaces and origin."""
-    levels = read_as(engine, problem.readings, problem.levels)
-    stated = state(engine, settings, problem.readings, levels)
+def rebuild_on(engine: Engine, settings: Settings, problem: Problem) -> Problem:
+    """The same problem on some of the rows: the same scalings, groups, spaces and origin."""
+    n_present = apply_scalings(engine, problem.scalings, problem.n_present)
+    rebuilt = measure_problem(engine, settings, problem.scalings, n_present)
     engine.map_reduce(set_baselines, problem.means, problem.is_far)
-    return replace(stated, dims=problem.dims, means=problem.means, is_far=problem.is_far)
+    return replace(rebuilt, dims=problem.dims, means=problem.means, is_far=problem.is_far)
 
 
-def find_readings(
+def find_scalings(
     engine: Engine, scale: str | Sequence[str] | None, n_views: int
-) -> tuple[Reading, ...]:
-    """Readings of all views; only scalings need to know the columns."""
+) -> tuple[ViewScaling, ...]:
+    """Fit the scalings of all views; None leaves the views as given, without a pass over them."""
     if scale is None:
-        return tuple(Reading(v) for v in range(n_views))
-    return fit_readings(scale, engine.map_reduce(describe_columns).views)
+        return tuple(ViewScaling(v) for v in range(n_views))
+    return fit_scalings(scale, engine.map_reduce(describe_columns).views)
 
 
-def read_as(
-    engine: Engine, readings: Sequence[Reading], levels: FloatArray | None = None
+def apply_scalings(
+    engine: Engine, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
 ) -> FloatArray:
-    """Lay readings over the rows of an engine, row factors included."""
-    known = engine.read(readings, levels)
-    engine.map_reduce(set_row_factors, tuple(reading.has_unit_rows for reading in readings))
+    """Scale the rows of an engine, row factors included."""
+    known = engine.apply_scalings(scalings, n_present)
+    engine.map_reduce(set_row_factors, tuple(scaling.has_unit_rows for scaling in scalings))
     return known
 
 
@@ -146,28 +189,28 @@ def _latent_dims(settings: Settings, widths: Sequence[int], n_samples: int) -> t
     return tuple(sorted({min(p * step, most) for p in range(1, settings.n_spaces + 1)}))
 
 
-def _is_far(reading: Reading, mean: FloatArray, mean_square: float) -> bool:
+def _is_far(scaling: ViewScaling, mean: FloatArray, mean_square: float) -> bool:
     """Whether a product with the rows as they are would lose the digits that matter.
 
     That is so where the mean, or what a z-score takes off, is long beside the spread about it. With
     missing views b has no common origin to begin with, and nothing would be gained.
     """
-    if reading.is_mixed:
+    if scaling.is_smoothed:
         return False
-    if reading.offset is not None and reading.scale is not None:
-        return bool(reading.offset @ reading.offset > FAR * np.count_nonzero(reading.scale))
+    if scaling.offset is not None and scaling.scale is not None:
+        return bool(scaling.offset @ scaling.offset > FAR * np.count_nonzero(scaling.scale))
     length = float(mean @ mean)
     return length > FAR * max(mean_square - length, 0.0)
 
 
 def _warn_of_empty_views(
-    readings: Sequence[Reading], energies: FloatArray, view_names: Sequence[str]
+    scalings: Sequence[ViewScaling], view_sum_squares: FloatArray, view_names: Sequence[str]
 ) -> None:
     """An all-zero view is allowed, and probably a mistake."""
-    per_view = np.bincount([reading.view for reading in readings], weights=energies)
-    for name, energy in zip(view_names, per_view, strict=True):
-        if energy == 0:
-            msg = f"View '{name}' is all zero as it is read (scaled or not): it says nothing."
+    per_view = np.bincount([scaling.view for scaling in scalings], weights=view_sum_squares)
+    for name, sum_squares in zip(view_names, per_view, strict=True):
+        if sum_squares == 0:
+            msg = f"View '{name}' is all zero after scaling: it carries no information."
             warnings.warn(msg, DataWarning, stacklevel=4)
 
 
@@ -189,8 +232,8 @@ def describe_columns(block: Block, kernels: Kernels) -> tuple[Block, ViewColumns
 
 def set_row_factors(
     block: Block, kernels: Kernels, has_unit_rows: tuple[bool, ...]
-) -> tuple[Block, Sums]:
-    """Fix f = 1/‖·‖ of the readings with unit rows; rows of zeros stay zero."""
+) -> tuple[Block, ArraySums]:
+    """Fix f = 1/‖·‖ of the scaled views with unit rows; rows of zeros stay zero."""
     views = []
     for view, is_unit in zip(block.views, has_unit_rows, strict=True):
         if is_unit:
@@ -200,30 +243,30 @@ def set_row_factors(
                 view, factor=factor if view.factor is None else factor * (view.factor > 0)
             )
         views.append(view)
-    return replace(block, views=tuple(views)), Sums(())
+    return replace(block, views=tuple(views)), ArraySums(())
 
 
 def set_baselines(
     block: Block, kernels: Kernels, means: Sequence[FloatArray], is_far: Sequence[bool]
-) -> tuple[Block, Sums]:
-    """Take the mean off the rows of readings that lie far from the origin."""
+) -> tuple[Block, ArraySums]:
+    """Take the mean off the rows of scaled views that lie far from the origin."""
     views = tuple(
         replace(view, baseline=mean if far else None)
         for view, mean, far in zip(block.views, means, is_far, strict=True)
     )
-    return replace(block, views=views), Sums(())
+    return replace(block, views=views), ArraySums(())
 
 
-def measure(block: Block, kernels: Kernels) -> tuple[Block, Sums]:
-    """Σ ω x of each reading; Σ ω over the rows that have it, and Σ ω‖x‖²; Σ ω and Σ ω u in all."""
+def measure(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
+    """Σ ω x of each scaled view; Σ ω over the rows that have it, and Σ ω‖x‖²; Σ ω and Σ ω u in all."""
     weights = block.weights
     sums = kernels.accumulate(
         block.views, kernels.asarray(weights[:, None], like=block.projection)
     ).arrays
-    present, energies = [], []
+    present, view_sum_squares = [], []
     for view in block.views:
         factor = np.ones(len(weights)) if view.factor is None else view.factor
         present.append(float(weights @ (factor > 0)))
-        energies.append(float((weights * factor**2) @ kernels.row_squares(view)))
-    totals = (np.array(present), np.array(energies), weights.sum(), np.sum(present))
-    return block, Sums((*(total[:, 0] for total in sums), *map(np.asarray, totals)))
+        view_sum_squares.append(float((weights * factor**2) @ kernels.row_squares(view)))
+    totals = (np.array(present), np.array(view_sum_squares), weights.sum(), np.sum(present))
+    return block, ArraySums((*(total[:, 0] for total in sums), *map(np.asarray, totals)))

@@ -2,7 +2,7 @@
 
 Three facts keep this small. Z has a closed form for a whole cluster at once (Z), so it is made from
 b on the fly and never stored. F is a function of the cluster moments, so convergence, restarts and
-weights touch no data. The label step reads b, not X: an iteration reads X twice, once for each
+weights touch no data. The label step needs b, not X: an iteration visits X twice, once for each
 product.
 """
 
@@ -16,31 +16,33 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from manyview.blocks import Block, ClusterMoments, FloatArray, IntArray, Shrinkage, Sums, ViewRows
 from manyview.kernels import Kernels
-from manyview.solver.state import Model
-from manyview.threads import side_by_side
+from manyview.kernels.block import Block, Shrinkage, ViewRows
+from manyview.kernels.statistics import ArraySums, ClusterMoments
+from manyview.solver.model import Model
+from manyview.utils.threads import side_by_side
+from manyview.utils.types import FloatArray, IntArray
 
 __all__ = [
     "Swept",
     "accumulate",
-    "appraise",
-    "compare",
-    "confide",
-    "double_step",
+    "bound_violated",
+    "cluster_moments",
+    "compute_bounds",
+    "contingency",
     "embed",
-    "keep",
-    "may_move",
+    "margins",
     "objective",
     "orthonormalize",
     "orthonormalize_all",
-    "place",
+    "over_relaxed_step",
     "predict",
     "project",
-    "recall",
-    "recount",
+    "project_rows",
+    "restore_labels",
     "share_out",
     "shrinkage",
+    "stash_labels",
     "update_H",
     "update_Y",
     "update_alpha",
@@ -54,15 +56,15 @@ WELL_CONDITIONED = 1e-8  # least over largest eigenvalue of CᵀC
 def project(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ClusterMoments]:
     """b_i = Σ_v H_vᵀ x_vi / u_i − shift, and the moments of b by cluster."""
     block = replace(block, projection=_project(block, kernels, model))
-    return recount(block, kernels, model)
+    return cluster_moments(block, kernels, model)
 
 
-def place(block: Block, kernels: Kernels, model: Model) -> tuple[Block, Sums]:
+def project_rows(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ArraySums]:
     """b_i alone, whatever the labels are."""
-    return replace(block, projection=_project(block, kernels, model)), Sums(())
+    return replace(block, projection=_project(block, kernels, model)), ArraySums(())
 
 
-def recount(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ClusterMoments]:
+def cluster_moments(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ClusterMoments]:
     """Moments of b by cluster, from projections that are already there."""
     like = model.problem.empty_moments()
     return block, kernels.moments(block.projection, block.labels, block.group, block.weights, like)
@@ -70,12 +72,12 @@ def recount(block: Block, kernels: Kernels, model: Model) -> tuple[Block, Cluste
 
 def predict(
     block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
-) -> tuple[Block, Sums]:
+) -> tuple[Block, ArraySums]:
     """y_i = argmin_c add(c), statistics frozen; returns the rows of each cluster."""
     b = _project(block, kernels, model)
-    labels = kernels.nearest(b, block.group, moments, model.problem.levels, model.pull)
+    labels = kernels.nearest(b, block.group, moments, model.problem.n_present, model.coupling)
     sizes = np.bincount(labels, minlength=model.problem.n_clusters).astype(np.float64)
-    return replace(block, projection=b, labels=labels), Sums((sizes,))
+    return replace(block, projection=b, labels=labels), ArraySums((sizes,))
 
 
 def update_Y(
@@ -88,66 +90,66 @@ def update_Y(
     """Move each sample, in the given order, to the cluster that lowers F most."""
     moments, n_moved, n_seen = carry
     rows = (block.projection, block.labels, block.group, block.weights)
-    moved = kernels.assign(*rows, order, moments, model.problem.levels, model.pull)
+    moved = kernels.assign(*rows, order, moments, model.problem.n_present, model.coupling)
     return block, (moments, n_moved + moved, n_seen + len(order))
 
 
-def appraise(
+def compute_bounds(
     block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
-) -> tuple[Block, Sums]:
-    """Note how firmly each sample sits in its nearest cluster; return of how many it is known."""
-    state = (moments, model.problem.levels, model.pull)
-    slack = kernels.slack(block.projection, block.weights, *state)
-    n_known = float(len(slack) if slack.shape[1] else 0)
-    return replace(block, slack=slack), Sums((np.array(n_known),))
+) -> tuple[Block, ArraySums]:
+    """Bounds on the distances to the nearest cluster and the next; returns for how many rows they hold."""
+    state = (moments, model.problem.n_present, model.coupling)
+    distance_bounds = kernels.distance_bounds(block.projection, block.weights, *state)
+    n_known = float(len(distance_bounds) if distance_bounds.shape[1] else 0)
+    return replace(block, distance_bounds=distance_bounds), ArraySums((np.array(n_known),))
 
 
-def may_move(
+def bound_violated(
     block: Block, kernels: Kernels, carry: Swept, model: Model, since: ClusterMoments
 ) -> NDArray[np.bool_]:
-    """Samples that may move now; the others sat firmly when `appraise` was told of `since`."""
-    rows = (block.slack, block.labels, block.weights)
-    return kernels.may_move(*rows, carry[0], since, model.problem.levels, model.pull)
+    """Samples whose bounds, taken at the moments `since`, no longer rule out a move."""
+    rows = (block.distance_bounds, block.labels, block.weights)
+    return kernels.bound_violated(*rows, carry[0], since, model.problem.n_present, model.coupling)
 
 
-def accumulate(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, Sums]:
+def accumulate(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, ArraySums]:
     """C_v = X_vᵀ diag(ω) Z, with Z made on the fly from b, eq. (Z)."""
     rows = (block.projection, block.labels, block.group, block.weights)
     Z = kernels.embed(*rows, shrink)  # (rows, D)
     return block, kernels.accumulate(block.views, Z)
 
 
-def embed(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, Sums]:
+def embed(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, ArraySums]:
     """Replace b by z, eq. (Z)."""
     ones = np.ones(len(block.labels))
     Z = kernels.embed(block.projection, block.labels, block.group, ones, shrink)
-    return replace(block, projection=Z), Sums(())
+    return replace(block, projection=Z), ArraySums(())
 
 
-def confide(
+def margins(
     block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
-) -> tuple[Block, Sums]:
+) -> tuple[Block, ArraySums]:
     """Replace b by the margin in F of each label, and by the next cluster: (rows, 2)."""
-    state = (moments, model.problem.levels, model.pull)
+    state = (moments, model.problem.n_present, model.coupling)
     margins = kernels.margins(block.projection, block.labels, block.group, *state)
-    return replace(block, projection=margins), Sums(())
+    return replace(block, projection=margins), ArraySums(())
 
 
-def keep(block: Block, kernels: Kernels) -> tuple[Block, Sums]:
-    """Remember the labels of this start."""
-    return replace(block, kept=(*block.kept, block.labels.copy())), Sums(())
+def stash_labels(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
+    """Stash the labels of this start."""
+    return replace(block, stashed=(*block.stashed, block.labels.copy())), ArraySums(())
 
 
-def recall(block: Block, kernels: Kernels, n_start: int) -> tuple[Block, Sums]:
+def restore_labels(block: Block, kernels: Kernels, n_start: int) -> tuple[Block, ArraySums]:
     """Go back to the labels of a start; projections are those of the last one."""
-    return replace(block, labels=block.kept[n_start], kept=()), Sums(())
+    return replace(block, labels=block.stashed[n_start], stashed=()), ArraySums(())
 
 
-def compare(
+def contingency(
     block: Block, kernels: Kernels, n_start: int, other: int, k: int
 ) -> tuple[Block, csr_array[Any]]:
     """Count the rows in each pair of clusters of two starts: (k, k)."""
-    pairs = (block.kept[n_start], block.kept[other])
+    pairs = (block.stashed[n_start], block.stashed[other])
     ones = np.ones(len(block.labels), dtype=np.int64)
     return block, csr_array((ones, pairs), shape=(k, k))
 
@@ -164,7 +166,7 @@ def share_out(
 
 def _project(block: Block, kernels: Kernels, model: Model) -> Any:
     b = kernels.project(block.views, model.bases)  # (rows, D)
-    b /= kernels.asarray(model.problem.levels[block.group][:, None], like=b)
+    b /= kernels.asarray(model.problem.n_present[block.group][:, None], like=b)
     b -= kernels.asarray(model.near_shift, like=b)
     return b
 
@@ -173,8 +175,8 @@ def shrinkage(moments: ClusterMoments, model: Model) -> Shrinkage:
     """keep = u / (u + g n_c), and z̄_c: the mean of b over a cluster, weighted by keep."""
     problem = model.problem
     n = moments.count.sum(axis=0)  # (k,)
-    u = problem.levels[:, None, None]  # (G, 1, 1)
-    keep = u / (u + n[:, None] * model.pull)  # (G, k, m)
+    u = problem.n_present[:, None, None]  # (G, 1, 1)
+    keep = u / (u + n[:, None] * model.coupling)  # (G, k, m)
     share = keep * moments.count[:, :, None]  # (G, k, m)
     share = share / np.maximum(share.sum(axis=0), np.finfo(float).tiny)
     center = np.sum(_per_column(share, problem.dims) * moments.mean, axis=0)  # (k, D)
@@ -197,12 +199,12 @@ def objective(moments: ClusterMoments, model: Model) -> float:
     problem = model.problem
     shrink = shrinkage(moments, model)
     n = moments.count.sum(axis=0)  # (k,)
-    rho = model.pull * n[:, None] * shrink.keep  # (G, k, m)
+    rho = model.coupling * n[:, None] * shrink.keep  # (G, k, m)
     clustering = float(np.sum(rho * _spread(moments, shrink)))
     square = np.add.reduceat((moments.mean + shrink.shift) ** 2, moments.starts, axis=-1)
     explained = moments.scatter + moments.count[:, :, None] * square  # (G, k, m)
-    explained_energy = float(np.sum(problem.levels[:, None, None] * explained))
-    return len(problem.dims) * problem.energy - explained_energy + clustering
+    explained_energy = float(np.sum(problem.n_present[:, None, None] * explained))
+    return len(problem.dims) * problem.sum_squares - explained_energy + clustering
 
 
 def update_alpha(moments: ClusterMoments, model: Model) -> Model:
@@ -210,7 +212,7 @@ def update_alpha(moments: ClusterMoments, model: Model) -> Model:
     shrink = shrinkage(moments, model)
     n = moments.count.sum(axis=0)  # (k,)
     r = 2 * np.sum(n[:, None] * shrink.keep**2 * _spread(moments, shrink), axis=(0, 1))  # (m,)
-    floor = 1e-12 * model.problem.energy
+    floor = 1e-12 * model.problem.sum_squares
     if not np.any(r > floor):
         return model
     logits = -np.log(np.maximum(r, max(floor, np.finfo(float).tiny))) / (model.problem.exponent - 1)
@@ -220,7 +222,7 @@ def update_alpha(moments: ClusterMoments, model: Model) -> Model:
     return updated if objective(moments, updated) <= objective(moments, model) else model
 
 
-def update_H(cross: Sums, model: Model) -> Model:
+def update_H(cross: ArraySums, model: Model) -> Model:
     """H_pv = U Wᵀ, where U Σ Wᵀ = C_pv, eq. (H)."""
     starts = model.problem.starts[1:]
     parts = [np.split(C, starts, axis=1) for C in cross.arrays]
@@ -228,10 +230,10 @@ def update_H(cross: Sums, model: Model) -> Model:
     return replace(model, bases=orthonormalize_all(parts, before))
 
 
-def double_step(turned: Model, before: Model) -> Model:
-    """H = polar factor of 2 H − H_before: as far again as the bases have turned."""
+def over_relaxed_step(turned: Model, before: Model) -> Model:
+    """H = polar factor of 2 H − H_before: over-relaxation by a factor of two."""
     ahead = [2 * H - B for H, B in zip(turned.bases, before.bases, strict=True)]
-    return update_H(Sums(tuple(ahead)), turned)
+    return update_H(ArraySums(tuple(ahead)), turned)
 
 
 def orthonormalize_all(

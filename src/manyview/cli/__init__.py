@@ -1,0 +1,103 @@
+"""The command line: one file a command, each with its options, and what it does with them.
+
+To add a command, write a module with a function `command` and name it below. Only this package may
+import `study`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from manyview._version import __version__
+from manyview.cli import benchmark, choose, cite, datasets, demo, fit, predict, report, reproduce
+
+__all__ = ["app", "main", "options"]
+
+# What the library raises when the request, not the program, is at fault.
+USER_ERRORS = (ValueError, OSError, ImportError, MemoryError)
+# typer carries click inside in some versions, and needs it beside in others
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="manyview",
+    help="Cluster samples that several views describe.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user ends in one sentence and exit code 2."""
+    # Taken out here, so that it may stand before or after the command.
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    is_debugging = len(arguments) < len(sys.argv) - 1
+    try:
+        code = app(arguments, prog_name="manyview", standalone_mode=False)
+    except UsageError as error:
+        sys.exit(_refuse(error))
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except USER_ERRORS as error:
+        if is_debugging:
+            raise
+        typer.echo(f"manyview: {_sentence(error)}", err=True)
+        code = 2
+    if code == INTERRUPTED:
+        typer.echo("manyview: stopped by Ctrl-C; no file is half-written.", err=True)
+    sys.exit(code or 0)
+
+
+def _refuse(error: Any) -> int:
+    """Tell a mistake in the command line in one sentence; no command at all shows the help."""
+    context = error.ctx
+    if type(error).__name__ == "NoArgsIsHelpError":
+        typer.echo(context.get_help())
+        return 2
+    command = "manyview" if context is None else context.command_path
+    message = " ".join(error.format_message().split()).rstrip(".")
+    typer.echo(f"manyview: {message}. See {command} --help.", err=True)
+    return 2
+
+
+def _sentence(error: Exception) -> str:
+    """Tell an error in one line; those of the system name a file and a reason."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _show_version(is_asked: bool) -> None:
+    if is_asked:
+        typer.echo(f"manyview {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", metavar="", callback=_show_version, is_eager=True, help="Show the version."
+        ),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", metavar="", help="Show the traceback of errors.")
+    ] = False,
+) -> None:
+    """Cluster samples that several views describe."""
+
+
+app.command("fit", epilog=fit.EXAMPLES)(fit.command)
+app.command("predict", epilog=predict.EXAMPLES)(predict.command)
+app.command("choose", epilog=choose.EXAMPLES)(choose.command)
+app.command("demo")(demo.command)
+app.command("benchmark")(benchmark.command)
+app.command("report")(report.command)
+app.command("reproduce")(reproduce.command)
+app.command("cite")(cite.command)
+app.add_typer(datasets.app, name="datasets")

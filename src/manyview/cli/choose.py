@@ -1,0 +1,192 @@
+"""`manyview choose`: clusters, scaling and λ for files, recommended without labels."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from joblib import hash as digest
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from manyview._version import __version__
+from manyview.cli.options import Missing, Nan, Paths, Quiet, SampleColumn, Side
+from manyview.data.scaling import scale_name
+from manyview.data.views import MultiViewData
+from manyview.exceptions import EngineUnavailableError
+from manyview.inspection.plots import choice_curve, settings_bars
+from manyview.io import read_views
+from manyview.model_selection import Choice, choose
+from manyview.persistence.atomic import RowLog, atomic_path, write_text
+from manyview.study.progress import run_bar
+
+__all__ = ["EXAMPLES", "ChooseRequest", "choose_session", "command"]
+
+EXAMPLES = """
+[bold]How many clusters[/], which scaling and which λ:
+
+  manyview choose rna.csv protein.parquet --id sample --out choice
+
+[bold]The number alone[/], of 5 to 15:
+
+  manyview choose data.mat --min 5 --max 15 --no-tune
+
+[bold]Scaling and λ[/] for a number that is known:
+
+  manyview choose data.mat --min 8 --max 8
+
+The folder --out gets choice.json, choice.svg, table.csv, settings.csv and rows.jsonl.
+"""
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ChooseRequest:
+    """What the user asked for."""
+
+    paths: Iterable[Path]
+    options: dict[str, Any]  # how `read_views` is to read them
+    fewest: int = 2
+    most: int = 40
+    tune: bool = True
+    seed: int = 0
+    n_jobs: int = 1
+
+
+def choose_session(request: ChooseRequest, out: Path, console: Console) -> Choice:
+    """Recommend clusters, scaling and λ for files; go on where an earlier session stopped.
+
+    Parameters
+    ----------
+    request : ChooseRequest
+        Files, how to read them, candidates and seed.
+    out : path
+        Folder for `rows.jsonl`, `table.csv`, `settings.csv`, `choice.json` and `choice.svg`.
+    console : rich.console.Console
+        Where progress and the recommendation are shown.
+
+    Returns
+    -------
+    Choice
+    """
+    candidates = range(request.fewest, request.most + 1)
+    if not candidates:
+        msg = f"--min {request.fewest} is above --max {request.most}; expected it below or equal."
+        raise ValueError(msg)
+    loaded = read_views(list(request.paths), **request.options)
+    for note in loaded.notes:
+        console.print(note, markup=False)
+    out.mkdir(parents=True, exist_ok=True)
+    choice = _choose(loaded.data, candidates, request, out, console)
+    _write(choice, out)
+    _show(choice, console)
+    console.print(f"Written: rows, tables, choice and plot in {out}.", markup=False)
+    return choice
+
+
+def _choose(
+    data: MultiViewData, candidates: range, request: ChooseRequest, out: Path, console: Console
+) -> Choice:
+    """Judge the candidates that have no row yet, and keep each row as it comes."""
+    log = RowLog(out / "rows.jsonl")
+    # a row depends on the range of candidates, since all share one spectrum and the same blobs
+    key = digest((data.views, data.present, request.seed, candidates, __version__))
+    before = [row for row in log.read() if row.pop("key", None) == key]
+    with run_bar(console) as bar:
+
+        def log_row(row: dict[str, Any], n_done: int, n_all: int) -> None:
+            log.append({"key": key, **row})
+            text = f"{row['n_clusters']} clusters"
+            if "lam" in row:
+                text += f", scale {row['scale']}, lam {row['lam']:g}"
+            bar.bar.update(bar.task, completed=n_done, total=n_all, description=text)
+
+        bar.say("looking at the samples")
+        return choose(
+            data,
+            candidates,
+            tune=request.tune,
+            random_state=request.seed,
+            n_jobs=request.n_jobs,
+            on_progress=log_row,
+            rows=before,
+        )
+
+
+def _show(choice: Choice, console: Console) -> None:
+    """The recommendation in words, the settings that were tried, and what to tell `fit`."""
+    console.print(choice.sentence, markup=False)
+    if choice.advice:
+        console.print(choice.advice, markup=False)
+    if len(choice.settings):
+        table = Table("scale", box=box.SIMPLE_HEAD, pad_edge=False)
+        for title in ("lam", "view modularity", "gain"):
+            table.add_column(title, justify="right")
+        for row in choice.settings.to_dict("records"):
+            figures = f"{row['lam']:g}", f"{row['view_modularity']:.3f}", f"{row['gain']:+.1%}"
+            table.add_row(row["scale"], *figures)
+        console.print(table)
+    if choice.has_structure:
+        options = f"--clusters {choice.n_clusters}"
+        if choice.advice:
+            options += f" --scale {scale_name(choice.scale)} --lam {choice.lam:g}"
+        console.print(f"For manyview fit: {options}", markup=False)
+
+
+def _write(choice: Choice, out: Path) -> None:
+    """The tables, the recommendation and its plot."""
+    write_text(out / "table.csv", choice.table.to_csv(index=False))
+    write_text(out / "settings.csv", choice.settings.to_csv(index=False))
+    summary = {
+        "n_clusters": choice.n_clusters,
+        "has_structure": choice.has_structure,
+        "confidence": choice.confidence,
+        "sentence": choice.sentence,
+        "scale": choice.scale,
+        "lam": choice.lam,
+        "advice": choice.advice,
+        "settings": choice.settings.to_dict("records"),
+        "manyview": __version__,
+    }
+    write_text(out / "choice.json", json.dumps(summary, indent=2) + "\n")
+    try:
+        figure = choice_curve(choice).figure
+    except EngineUnavailableError as error:
+        logger.warning("No plot was drawn. %s", error)  # the table says the same
+        return
+    if len(choice.settings):
+        figure.set_size_inches(6.4, 9)
+        figure.axes[0].set_position((0.15, 0.58, 0.8, 0.38))
+        settings_bars(choice, ax=figure.add_axes((0.15, 0.07, 0.8, 0.33)))
+    with atomic_path(out / "choice.svg") as path:
+        figure.savefig(path, bbox_inches="tight")
+
+
+def command(
+    paths: Paths,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("choose"),
+    fewest: Annotated[int, typer.Option("--min", min=2, metavar="N", help="Fewest clusters.")] = 2,
+    most: Annotated[int, typer.Option("--max", min=2, metavar="N", help="Most clusters.")] = 40,
+    tune: Annotated[bool, typer.Option(help="Choose scaling and λ, too.")] = True,
+    id: SampleColumn = None,
+    samples: Side = "auto",
+    missing: Missing = "keep",
+    nan: Nan = "fail",
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Seed of the sample.")
+    ] = 0,
+    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Threads.")] = 1,
+    quiet: Quiet = False,
+) -> None:
+    """Recommend clusters, scaling and λ, without labels; a run that was stopped goes on."""
+    options = {"id": id, "samples": samples, "missing": missing, "nan": nan}
+    request = ChooseRequest(paths, options, fewest, most, tune, seed, jobs)
+    choose_session(request, out, Console(quiet=quiet))

@@ -1,0 +1,103 @@
+"""`manyview datasets`: the benchmark sets that are here, and those that can be fetched."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+import pandas as pd
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from manyview.datasets.benchmark_sets import (
+    LICENSES,
+    SOURCES,
+    benchmark_files,
+    benchmark_folder,
+    load_benchmark,
+)
+from manyview.datasets.fetching import PUBLIC_SETS, fetch_session
+from manyview.datasets.registry import find_paper_set
+
+__all__ = ["app", "choose_subcommand", "fetch_dataset", "list_datasets", "list_sets", "show_sets"]
+
+COLUMNS = ("name", "samples", "features", "classes", "license", "source", "warning")
+
+
+def list_sets() -> pd.DataFrame:
+    """Name, samples, features of the views, classes, license and source of each set that is here.
+
+    Returns
+    -------
+    DataFrame
+        One row a set; a file that cannot be read, and one that differs from the paper's set of
+        that name, has a warning.
+    """
+    rows = [_row(name) for name in benchmark_files()]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _row(name: str) -> tuple[str, int, str, int, str, str, str]:
+    license_, source = LICENSES.get(name, ""), SOURCES.get(name, "")
+    try:
+        bunch = load_benchmark(name)
+    except (ValueError, ImportError) as error:
+        return name, 0, "", 0, license_, source, f"unreadable: {error}"
+    data = bunch.data
+    n_classes = 0 if bunch.target is None else len(np.unique(bunch.target))
+    paper = find_paper_set(name)
+    difference = paper.difference(data.n_samples, data.n_views, n_classes) if paper else ""
+    warning = f"differs from Table I: {difference}" if difference else ""
+    widths = ", ".join(map(str, data.n_features))
+    return name, data.n_samples, widths, n_classes, license_, source, warning
+
+
+def show_sets(console: Console) -> None:
+    """Print the table of `list_sets`, its warnings, and what can be fetched."""
+    sets = list_sets()
+    if sets.empty:
+        console.print(
+            f"There are no sets in {benchmark_folder()}. Set MANYVIEW_DATA to the folder with your "
+            ".npz or .mat files.",
+            markup=False,
+        )
+    else:
+        table = Table("name", "samples", "features of the views", "classes", "license", "source")
+        for *cells, _ in sets.itertuples(index=False):
+            table.add_row(*map(str, cells))
+        console.print(table)
+    for row in sets[sets["warning"] != ""].itertuples():
+        console.print(f"{row.name}: {row.warning}", markup=False)
+    fetched = ", ".join(
+        f"{name} ({' or '.join(PUBLIC_SETS[name].sources)})" for name in PUBLIC_SETS
+    )
+    console.print(f"To be had by `manyview datasets fetch NAME`: {fetched}.", markup=False)
+
+
+app = typer.Typer(invoke_without_command=True)
+
+
+@app.callback()
+def choose_subcommand(context: typer.Context) -> None:
+    """List the benchmark sets that are here, or fetch one."""
+    if context.invoked_subcommand is None:
+        list_datasets()
+
+
+@app.command("list")
+def list_datasets() -> None:
+    """List the benchmark sets that are here, and those that can be fetched."""
+    show_sets(Console())
+
+
+@app.command("fetch")
+def fetch_dataset(
+    name: Annotated[str, typer.Argument(help="A set with a public source.")],
+    source: Annotated[str | None, typer.Option(help="Who sends it: uci or openml.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", metavar="", help="Also if it is here already.")
+    ] = False,
+) -> None:
+    """Fetch a benchmark set; go on where an earlier transfer broke off."""
+    fetch_session(name, source, force, Console())

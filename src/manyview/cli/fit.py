@@ -1,0 +1,433 @@
+"""`manyview fit`: from files to a folder with labels, model, result and report."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pandas as pd
+import typer
+from rich.console import Console
+
+from manyview.base import check_parameters
+from manyview.cli.folder import FILES, MODEL, PASSES, run_folder, write_table
+from manyview.cli.options import (
+    CLUSTERING,
+    AsJson,
+    Missing,
+    Nan,
+    Paths,
+    Quiet,
+    SampleColumn,
+    Side,
+    ViewNames,
+    print_json,
+    split_names,
+)
+from manyview.cli.progress import fit_bar
+from manyview.cli.terminal import show_found, show_notes, show_result
+from manyview.cost import estimate_cost
+from manyview.data.rows import Rows
+from manyview.exceptions import NotEnoughSamplesError, ViewError
+from manyview.inspection.association import associate
+from manyview.io import LoadedViews, open_views, read_meta, read_views
+from manyview.io.on_disk import is_pattern
+from manyview.omvcdr import OMVCDR
+from manyview.persistence.atomic import write_text
+from manyview.report import describe_fit, render_fit
+
+__all__ = ["EXAMPLES", "FitRequest", "command", "estimate_run", "fit_run", "read_files"]
+
+EXAMPLES = """
+[bold]Three omics tables[/], matched by the names of their samples:
+
+  manyview fit rna.csv protein.parquet meth.h5ad --clusters 8 --out run
+
+[bold]Clinical data[/] set against the clusters; --id names the column of names:
+
+  manyview fit rna.csv meth.csv --clusters 4 --id patient --meta clinical.csv
+
+[bold]Embeddings[/], one array a view, rows in the same order:
+
+  manyview fit image.npy text.npy --clusters 100 --seed 1 --json
+
+[bold]Shards on disk[/], a quoted pattern a view, or an array or column of a file:
+
+  manyview fit 'img_*.npy' txt.h5::vectors --clusters 100 --memory 8GB
+
+[bold]One file[/] with all views, or a folder of files:
+
+  manyview fit data.mat --clusters 10
+
+  manyview fit tables/ --clusters 5 --samples columns --nan feature-mean
+
+The folder --out gets labels.csv, labels.parquet, model.mv, result.json and report.html.
+
+New samples: manyview predict --model run new_rna.csv
+"""
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What the user asked for.
+
+    Attributes
+    ----------
+    paths : sequence of paths
+        Files and folders with the views; a pattern stands for the shards of one.
+    clusters : str
+        Number of clusters, or "auto".
+    id, samples, missing, nan, views
+        As `read_views` takes them.
+    meta : path, optional
+        A table that is set against the clusters.
+    seed, lam, starts, max_iter, jobs
+        `random_state`, `lam`, `n_init`, `max_iter` and `n_jobs` of OMVCDR.
+    scale : str
+        That of OMVCDR; "none" for None, and several with commas between them.
+    engine : str
+        That of OMVCDR. With "stream", or where a path is a pattern, rows stay on disk.
+    memory : str, optional
+        `memory_limit` of OMVCDR, such as "8GB".
+    command : str, optional
+        The command line, for the report.
+    """
+
+    paths: Sequence[Path]
+    clusters: str
+    id: str | None = None
+    samples: Literal["auto", "rows", "columns"] = "auto"
+    missing: Literal["keep", "drop"] = "keep"
+    nan: Literal["fail", "feature-mean", "drop-features"] = "fail"
+    views: Sequence[str] | None = None
+    meta: Path | None = None
+    seed: int = 0
+    scale: str = "auto"
+    lam: float = 0.5
+    starts: int = 5
+    max_iter: int = 100
+    jobs: int | None = None
+    engine: str = "auto"
+    memory: str | None = None
+    command: str | None = None
+
+    def estimator(self) -> OMVCDR:
+        """Make the estimator, after a check of its parameters.
+
+        Returns
+        -------
+        OMVCDR
+        """
+        scales = self.scale.split(",")
+        model = OMVCDR(
+            n_clusters=_n_clusters(self.clusters),
+            lam=self.lam,
+            scale=None if self.scale == "none" else scales if len(scales) > 1 else self.scale,
+            n_init=self.starts,
+            max_iter=self.max_iter,
+            n_jobs=self.jobs,
+            engine=self.engine,
+            memory_limit=None if self.memory is None else _n_bytes(self.memory),
+            random_state=self.seed,
+        )
+        check_parameters(model)  # before files are read, which may take long
+        return model
+
+
+def fit_run(request: FitRequest, out: Path, console: Console) -> dict[str, Any]:
+    """Read views, cluster their samples, and write labels, model, result and report.
+
+    Parameters
+    ----------
+    request : FitRequest
+        Files and settings.
+    out : path
+        Folder for the five files; made where it does not exist.
+    console : rich.console.Console
+        Where tables and progress are shown.
+
+    Returns
+    -------
+    dict
+        A short summary of plain values.
+    """
+    model = request.estimator()
+    with run_folder(out) as folder:
+        with console.status("reading"):
+            loaded = read_files(request)
+        show_found(loaded.found, console)
+        show_notes(loaded.notes, console)
+        names = loaded.data.sample_names
+        assert names is not None  # tables have names, be it numbers
+        meta = None if request.meta is None else read_meta(request.meta, names, id=request.id)
+        seconds, warned = _fit(model, loaded, out / PASSES, console)
+        notes = [*loaded.notes, *warned]
+        tested = None
+        if meta is not None:
+            associations = associate(meta.table, model.labels_, seed=request.seed)
+            tested = associations.tested
+            notes += [*meta.notes, *_aside(associations.set_aside)]
+        result = describe_fit(
+            model,
+            loaded.data,
+            command=request.command,
+            sources=_sources(loaded),
+            meta=tested,
+            seconds=seconds,
+            notes=notes,
+        )
+        _write(folder, model, names, result)
+    show_notes(notes[len(loaded.notes) :], console)
+    show_result(result, out, console)
+    return _summary(model, result, out)
+
+
+def estimate_run(request: FitRequest, console: Console) -> dict[str, Any]:
+    """Read or open the views, fit some of their samples, and tell what all will take.
+
+    Parameters
+    ----------
+    request : FitRequest
+        Files and settings of the fit.
+    console : rich.console.Console
+        Where it is told.
+
+    Returns
+    -------
+    dict
+        The estimate as plain values, and in words.
+    """
+    model = request.estimator()
+    with console.status("reading"):
+        loaded = read_files(request)
+    show_found(loaded.found, console)
+    show_notes(loaded.notes, console)
+    with console.status("fitting some of the samples"):
+        cost = estimate_cost(loaded.data, **model.get_params(deep=False))
+    console.print(str(cost), highlight=False)
+    return {**asdict(cost), "sentence": str(cost)}
+
+
+def read_files(request: FitRequest) -> LoadedViews:
+    """Tables, read; or arrays that stay on disk, which have no names and are not turned."""
+    tabular = {
+        "id": request.id,
+        "samples": request.samples,
+        "missing": request.missing,
+        "nan": request.nan,
+    }
+    if request.engine != "stream" and not any(map(is_pattern, request.paths)):
+        return read_views(request.paths, view_names=request.views, **tabular)  # type: ignore[arg-type]
+    asked = [f"--{name}" for name, value in tabular.items() if value != getattr(FitRequest, name)]
+    if asked:
+        msg = (
+            f"{' and '.join(asked)}: for tables only; with --engine stream or a pattern, rows "
+            "stay on disk and are matched by position. Leave them out."
+        )
+        raise ViewError(msg)
+    return open_views(request.paths, view_names=request.views)
+
+
+def _n_bytes(text: str) -> float:
+    """Bytes of a size such as 8GB, 500 MiB or 2000000000."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", text.strip().lower())
+    if found is None or float(found[1]) == 0:
+        msg = f"--memory is {text!r}; expected a size such as 8GB or 500MB."
+        raise ViewError(msg)
+    step = 1024.0 if found[3] else 1000.0
+    return float(found[1]) * step ** ("kmgt".index(found[2]) + 1 if found[2] else 0)
+
+
+def _n_clusters(text: str) -> Any:
+    """The number that --clusters names; what "auto" means is the estimator's affair."""
+    if text == "auto":
+        return text
+    if not text.isdecimal() or int(text) == 0:
+        msg = f"--clusters is {text!r}; expected a number of at least 1, or auto."
+        raise ViewError(msg)
+    return int(text)
+
+
+def _fit(
+    model: OMVCDR, loaded: LoadedViews, passes: Path, console: Console
+) -> tuple[float, list[str]]:
+    """Fit, and return the seconds and what the library warned of.
+
+    A fit of rows on disk may take long: its passes are noted, and the same command goes on.
+    """
+    n_samples, k = loaded.data.n_samples, model.n_clusters
+    if isinstance(k, int) and k > n_samples:
+        msg = f"--clusters is {k}, and there are {n_samples} samples; ask for fewer clusters."
+        raise NotEnoughSamplesError(msg)
+    if passes.exists():
+        console.print("Going on where an earlier run was stopped.")
+    with warnings.catch_warnings(record=True) as caught, fit_bar(console) as on_step:
+        warnings.simplefilter("always")
+        start = time.perf_counter()
+        is_long = any(isinstance(view, Rows) for view in loaded.data.views)
+        model.fit(loaded.data, callback=on_step, checkpoint=passes if is_long else None)
+        seconds = time.perf_counter() - start
+    said = [str(warning.message) for warning in caught]
+    if hasattr(model, "choice_") and model.choice_.sentence not in said:
+        said.append(model.choice_.sentence)
+    return seconds, said
+
+
+def _aside(columns: Sequence[dict[str, str]]) -> list[str]:
+    """Say which columns were not tested, a sentence a reason."""
+    by_reason: dict[str, list[str]] = {}
+    for column in columns:
+        by_reason.setdefault(column["reason"], []).append(repr(column["column"]))
+    return [
+        f"Not set against the clusters: {', '.join(names)} ({reason})."
+        for reason, names in by_reason.items()
+    ]
+
+
+def _sources(loaded: LoadedViews) -> list[dict[str, Any]]:
+    """What was found, a dict of plain values a view."""
+    rows: list[dict[str, Any]] = json.loads(loaded.found.to_json(orient="records"))
+    return rows
+
+
+def _write(folder: Path, model: OMVCDR, names: pd.Index, result: dict[str, Any]) -> None:
+    labels = pd.DataFrame(
+        {"sample": names, "cluster": model.labels_, "confidence": model.confidence_}
+    )
+    write_table(folder / "labels.csv", labels)
+    write_table(folder / "labels.parquet", labels)
+    model.save(folder / MODEL)
+    write_text(folder / "report.html", render_fit(result))
+    write_text(folder / "result.json", json.dumps(result, indent=1, allow_nan=False) + "\n")
+
+
+def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]:
+    """What `--json` prints."""
+    sizes = np.bincount(model.labels_, minlength=result["data"]["n_clusters"])
+    return {
+        "out": str(out),
+        "files": list(FILES),
+        "n_samples": result["data"]["n_samples"],
+        "n_clusters": result["data"]["n_clusters"],
+        "sizes": sizes.tolist(),
+        "median_confidence": float(np.median(model.confidence_)),
+        "stability": result["confidence"]["stability"],
+        "view_weights": {row["name"]: row["weight"] for row in result["weights"]["views"]},
+        "objective": float(model.objective_),
+        "converged": bool(model.converged_),
+        "seconds": result["run"]["seconds"],
+        "sources": result["sources"],
+        "meta": result["meta"],
+        "notes": result["notes"],
+    }
+
+
+def command(
+    paths: Paths,
+    clusters: Annotated[str, typer.Option(metavar="N|auto", help="Number of clusters.")],
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("manyview-run"),
+    meta: Annotated[
+        Path | None, typer.Option(help="Table to set against the clusters, such as clinical data.")
+    ] = None,
+    id: SampleColumn = None,
+    samples: Side = "auto",
+    missing: Missing = "keep",
+    nan: Nan = "fail",
+    views: ViewNames = None,
+    scale: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW",
+            help="auto, none, unit, l2, sqrt-l2, z, z-l2, or several with commas.",
+            rich_help_panel=CLUSTERING,
+        ),
+    ] = "auto",
+    lam: Annotated[
+        float,
+        typer.Option(
+            metavar="X",
+            help="Pull towards the cluster.",
+            rich_help_panel=CLUSTERING,
+        ),
+    ] = 0.5,
+    starts: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Starts; the best wins.",
+            rich_help_panel=CLUSTERING,
+        ),
+    ] = 5,
+    max_iter: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Passes of a start, at most.", rich_help_panel=CLUSTERING
+        ),
+    ] = 100,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=2**32 - 1,
+            metavar="N",
+            help="Seed of the starts.",
+            rich_help_panel=CLUSTERING,
+        ),
+    ] = 0,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Threads; as many as pay if not given.",
+            rich_help_panel=CLUSTERING,
+        ),
+    ] = None,
+    engine: Annotated[
+        Literal["auto", "memory", "stream"],
+        typer.Option(help="Where the rows are: in memory, or on disk.", rich_help_panel=CLUSTERING),
+    ] = "auto",
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Memory to use, such as 8GB.", rich_help_panel=CLUSTERING
+        ),
+    ] = None,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Tell time and memory, and end without a fit.")
+    ] = False,
+    quiet: Quiet = False,
+    json: AsJson = False,
+) -> None:
+    """Cluster the samples of your files, and write labels, a model and a report."""
+    request = FitRequest(
+        paths=paths,
+        clusters=clusters,
+        id=id,
+        samples=samples,
+        missing=missing,
+        nan=nan,
+        views=split_names(views),
+        meta=meta,
+        seed=seed,
+        scale=scale,
+        lam=lam,
+        starts=starts,
+        max_iter=max_iter,
+        jobs=jobs,
+        engine=engine,
+        memory=memory,
+        command=shlex.join(["manyview", *sys.argv[1:]]),
+    )
+    console = Console(quiet=quiet, stderr=json)
+    print_json(estimate_run(request, console) if estimate else fit_run(request, out, console), json)

@@ -1,0 +1,194 @@
+"""`manyview predict`: from a model and files with new samples to a table of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pandas as pd
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from manyview.cli.folder import MODEL, write_table
+from manyview.cli.options import (
+    READING,
+    AsJson,
+    Paths,
+    Quiet,
+    SampleColumn,
+    Side,
+    ViewNames,
+    print_json,
+    split_names,
+)
+from manyview.cli.terminal import show_clusters, show_found, show_notes
+from manyview.exceptions import ViewError
+from manyview.io import FittedView, read_new_samples
+from manyview.omvcdr import OMVCDR
+
+__all__ = ["EXAMPLES", "PredictRequest", "command", "predict_run"]
+
+EXAMPLES = """
+[bold]All views[/] of new samples, found by the names of files or features:
+
+  manyview predict --model run new_rna.csv new_meth.csv --out new.csv
+
+[bold]One view[/] alone, and gaps filled with the means of the fit:
+
+  manyview predict --model run/model.mv new_rna.csv --nan feature-mean
+
+[bold]Files whose names and columns say nothing[/]: name the views in their order:
+
+  manyview predict --model run a.npy b.npy --views image,text
+"""
+
+
+ENDINGS = (".csv", ".parquet")
+
+
+@dataclass(frozen=True)
+class PredictRequest:
+    """What the user asked for.
+
+    Attributes
+    ----------
+    model : path
+        A model file, or the folder of a run.
+    paths : sequence of paths
+        Files and folders with views of the new samples.
+    id, samples, nan, views
+        As `read_new_samples` takes them.
+    """
+
+    model: Path
+    paths: Sequence[Path]
+    id: str | None = None
+    samples: Literal["auto", "rows", "columns"] = "auto"
+    nan: Literal["fail", "feature-mean"] = "fail"
+    views: Sequence[str] | None = None
+
+
+def predict_run(request: PredictRequest, out: Path, console: Console) -> dict[str, Any]:
+    """Read new samples, find their clusters, and write a table of them.
+
+    Parameters
+    ----------
+    request : PredictRequest
+        Model and files.
+    out : path
+        The table to make or to replace, .csv or .parquet: sample, cluster, confidence.
+    console : rich.console.Console
+        Where tables and sentences are shown.
+
+    Returns
+    -------
+    dict
+        A short summary of plain values.
+    """
+    _check_out(out, request.paths)
+    model = OMVCDR.load(_model_file(request.model))
+    with console.status("reading"):
+        loaded = read_new_samples(
+            request.paths,
+            _known(model),
+            id=request.id,
+            samples=request.samples,
+            nan=request.nan,
+            view_names=request.views,
+        )
+    show_found(loaded.found, console)
+    show_notes(loaded.notes, console)
+    found = model.assign(loaded.data)
+    table = pd.DataFrame(
+        {
+            "sample": loaded.data.sample_names,
+            "cluster": found.labels,
+            "confidence": found.confidence,
+        }
+    )
+    write_table(out, table)
+    clusters = _described(table)
+    console.print(f"\n[bold]{len(table):,} samples in {len(clusters)} clusters[/]")
+    show_clusters(clusters, console)
+    console.print(f"Written: {escape(str(out))}.")
+    files = set(loaded.found["view"])
+    return {
+        "out": str(out),
+        "n_samples": len(table),
+        "sizes": np.bincount(found.labels, minlength=len(model.cluster_centers_[0])).tolist(),
+        "median_confidence": float(table["confidence"].median()),
+        "missing_views": [name for name in model.view_names_ if name not in files],
+        "notes": list(loaded.notes),
+    }
+
+
+def _check_out(out: Path, paths: Sequence[Path]) -> None:
+    """Refuse, before anything is read, what cannot be written or must not be replaced."""
+    if out.suffix.lower() not in ENDINGS:
+        msg = f"--out is {out}; expected a name that ends in {' or '.join(ENDINGS)}."
+        raise ViewError(msg)
+    if out.is_dir() or not out.resolve().parent.is_dir():
+        msg = f"--out is {out}; expected a file in a folder that exists. Make the folder first."
+        raise ViewError(msg)
+    if out.resolve() in [path.resolve() for path in paths]:
+        msg = f"--out is {out}, which is one of the files to read; name another."
+        raise ViewError(msg)
+
+
+def _model_file(path: Path) -> Path:
+    """The model file that a folder, a file, or a file without its ending stands for."""
+    if path.is_dir():
+        return path / MODEL
+    with_ending = path.with_name(f"{path.name}.mv")
+    return with_ending if with_ending.is_file() and not path.exists() else path
+
+
+def _known(model: OMVCDR) -> list[FittedView]:
+    """The views of a fit; a feature's mean is that of the clusters, each as often as it is big."""
+    sizes = np.bincount(model.labels_, minlength=len(model.cluster_centers_[0]))
+    known = []
+    parts = zip(model.view_names_, model.cluster_centers_, model.view_features_, strict=True)
+    for name, centers, features in parts:
+        has_view = ~np.isnan(centers).any(axis=1)  # (k,)
+        means = np.average(centers[has_view], axis=0, weights=sizes[has_view])
+        known.append(FittedView(name, means, features))
+    return known
+
+
+def _described(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Size and confidence of each cluster that has samples."""
+    by_cluster = table.groupby("cluster")["confidence"].agg(["size", "median"])
+    return [
+        {"cluster": c, "size": int(size), "share": size / len(table), "confidence": median}
+        for c, size, median in by_cluster.itertuples()
+    ]
+
+
+def command(
+    paths: Paths,
+    model: Annotated[Path, typer.Option(help="A model file, or the folder of a run.")],
+    out: Annotated[Path, typer.Option(help="Table to write: .csv or .parquet.")] = Path(
+        "new_labels.csv"
+    ),
+    id: SampleColumn = None,
+    samples: Side = "auto",
+    nan: Annotated[
+        Literal["fail", "feature-mean"],
+        typer.Option(
+            help="Values and features that are missing; the mean is that of the fit.",
+            rich_help_panel=READING,
+        ),
+    ] = "fail",
+    views: ViewNames = None,
+    quiet: Quiet = False,
+    json: AsJson = False,
+) -> None:
+    """Find the clusters of new samples, from all views of the fit or from some."""
+    request = PredictRequest(
+        model=model, paths=paths, id=id, samples=samples, nan=nan, views=split_names(views)
+    )
+    print_json(predict_run(request, out, Console(quiet=quiet, stderr=json)), json)

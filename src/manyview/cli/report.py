@@ -1,0 +1,19 @@
+"""`manyview report`: the page of a run, written again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from manyview.report.files import rewrite_report
+
+__all__ = ["command"]
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(help="A folder that manyview fit wrote.")],
+) -> None:
+    """Write report.html of a run again, from its result.json."""
+    typer.echo(f"Written: {rewrite_report(folder)}")

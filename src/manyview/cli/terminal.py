@@ -1,0 +1,137 @@
+"""What a run says on a terminal of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from manyview.report.wording import count_clusters, tell_findings
+
+__all__ = ["show_associations", "show_clusters", "show_found", "show_notes", "show_result"]
+
+N_ROWS = 12  # of a table; the files have the rest
+COUNTS = ("samples", "features", "matched", "missing", "dropped")
+
+
+def show_found(found: pd.DataFrame, console: Console) -> None:
+    """Print what was found in the files, a row a view.
+
+    Parameters
+    ----------
+    found : DataFrame
+        As `LoadedViews` has it.
+    console : rich.console.Console
+        Where to.
+    """
+    table = _table("view", "samples in", *COUNTS)
+    for row in found.to_dict("records"):
+        counts = [f"{row[count]:,}" for count in COUNTS]
+        table.add_row(escape(row["view"]), row["orientation"], *counts)
+    console.print(table)
+    if len(found) > 1:
+        console.print("matched: in another view, too; missing: in other views only.", style="dim")
+    notes = []
+    for row in found.to_dict("records"):
+        aside = row["set_aside"].split(", ") if row["set_aside"] else []
+        if aside:
+            shown = ", ".join(aside[:5]) + (" …" if len(aside) > 5 else "")
+            columns = "column" if len(aside) == 1 else "columns"
+            notes.append(f"{row['view']}: {len(aside)} {columns} set aside: {shown}.")
+        if row["nan"]:
+            notes.append(f"{row['view']}: {row['nan']:,} values are missing: {row['nan_action']}.")
+    show_notes(notes, console)
+
+
+def show_notes(notes: Iterable[str], console: Console) -> None:
+    """Print sentences, each once.
+
+    Parameters
+    ----------
+    notes : iterable of str
+        The sentences.
+    console : rich.console.Console
+        Where to.
+    """
+    for note in dict.fromkeys(notes):
+        console.print(f"[yellow]note[/]  {escape(note)}")
+
+
+def show_result(result: Mapping[str, Any], out: Path, console: Console) -> None:
+    """Print what a fit found: sizes, how sure, which views, and where the files are.
+
+    Parameters
+    ----------
+    result : mapping
+        As `describe_fit` returns it.
+    out : path
+        The folder of the run.
+    console : rich.console.Console
+        Where to.
+    """
+    n_samples, n_clusters = result["data"]["n_samples"], result["data"]["n_clusters"]
+    console.print(f"\n[bold]{count_clusters(n_clusters)} of {n_samples:,} samples[/]")
+    show_clusters(result["clusters"], console)
+    for finding in tell_findings(result).values():
+        if finding:
+            console.print(escape(finding))
+    if result["meta"]:
+        show_associations(result["meta"], console)
+    console.print(f"Written to {escape(str(out))}: labels, model, result and report.")
+    console.print(f"Open [bold]{escape(str(out / 'report.html'))}[/] in a browser to see more.")
+
+
+def show_clusters(clusters: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """Print size and confidence of the clusters.
+
+    Parameters
+    ----------
+    clusters : sequence of {cluster, size, share, confidence}
+        The clusters; the largest are shown where there are many.
+    console : rich.console.Console
+        Where to.
+    """
+    largest = sorted(clusters, key=lambda row: -row["size"])[:N_ROWS]
+    table = _table("cluster", "samples", "share", "median confidence", n_texts=0)
+    for row in clusters if len(clusters) <= N_ROWS else largest:
+        share, confidence = f"{row['share']:.0%}", f"{row['confidence']:.2f}"
+        table.add_row(str(row["cluster"]), f"{row['size']:,}", share, confidence)
+    console.print(table)
+    if len(clusters) > N_ROWS:
+        console.print(f"The {N_ROWS} largest are shown; the files have all.")
+
+
+def show_associations(meta: Sequence[Mapping[str, Any]], console: Console) -> None:
+    """Print the columns that go with the clusters, the strongest first.
+
+    Parameters
+    ----------
+    meta : sequence of dict
+        As `associate` returns them.
+    console : rich.console.Console
+        Where to.
+    """
+    table = _table("column", "test", "n", "effect size", "adjusted p")
+    for row in meta[:N_ROWS]:
+        effect = f"{row['effect_name']} {row['effect']:.2f}"
+        p = f"{row['p_adjusted']:.2g}" if row["p_adjusted"] > 0 else "<1e-300"
+        table.add_row(escape(row["column"]), row["test"], f"{row['n']:,}", effect, p)
+    console.print(table)
+    if len(meta) > N_ROWS:
+        console.print(f"{len(meta) - N_ROWS} more columns are in the report.")
+
+
+def _table(*titles: str, n_texts: int = 2) -> Table:
+    """A table whose first columns are text, and whose others are numbers."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for j, title in enumerate(titles):
+        table.add_column(
+            title, justify="left" if j < n_texts else "right", overflow="fold", no_wrap=j >= n_texts
+        )
+    return table

@@ -1,0 +1,262 @@
+"""A small fit, timed in two parts: what grows with the samples, and what does not.
+
+Starts are made on some 10 000 samples, whatever their number; passes over all rows grow with it.
+So a fit of a few times as many, with the time inside the engine noted, tells both.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from manyview.base import validate_views
+from manyview.data.rows import Joined, Rows
+from manyview.data.scaling import ViewScaling
+from manyview.data.views import MultiViewData
+from manyview.engines import Engine, RowFilter, rows_per_block
+from manyview.engines.memory import InMemory
+from manyview.engines.streaming import Streaming
+from manyview.kernels.block import CHUNK_ROWS, Block
+from manyview.omvcdr import OMVCDR
+from manyview.solver.fitting import count_subset
+from manyview.solver.footprint import Footprint
+from manyview.solver.progress import Progress
+from manyview.utils.threads import n_threads
+from manyview.utils.types import FloatArray
+
+__all__ = ["Trial", "calibrate", "count_rows", "some_rows"]
+
+T = TypeVar("T")
+
+FEW_TIMES = 1.5  # a calibration has so many times the samples that starts are made on, at least;
+MOST_TIMES = 5.0  # so many at most,
+MOST_BYTES = 2.5e8  # and between the two no more than these bytes
+SMALL_SHARE = 3  # of fewer samples, one in so many is fitted,
+SMALL_ROWS = 1000  # and no fewer than these
+N_STARTS = 3  # the third takes as long as each one after it
+N_PIECES = 8  # of the rows, spread over them
+N_BLOCKS = 6  # of a streamed calibration: one that fits into a block would read it once
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a small fit took."""
+
+    n_samples: int
+    n_clusters: int
+    seconds: float
+    seconds_of_rows: float  # of that, with all rows
+    seconds_a_start: float  # of one start more
+    n_starts: int  # that were not made
+    n_reads: float  # of all rows, from disk
+    footprint: Footprint
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether starts were made on all samples, so that all of the time grows with them."""
+        return self.footprint.n_subset == self.n_samples
+
+    def seconds_for(self, n_samples: int) -> tuple[float, float]:
+        """Seconds of a fit of so many samples: what does not grow with them, and what does."""
+        more = self.n_starts * self.seconds_a_start
+        if self.is_whole:
+            return 0.0, (self.seconds + more) * n_samples / self.n_samples
+        growing = self.seconds_of_rows * n_samples / self.n_samples
+        return self.seconds - self.seconds_of_rows + more, growing
+
+
+def count_rows(n_samples: int, row_bytes: int, n_clusters: int | str) -> int:
+    """Samples of a calibration: more than starts are made on, where there are enough."""
+    k = n_clusters if isinstance(n_clusters, int) else 1
+    few = count_subset(n_samples, k)
+    if n_samples < FEW_TIMES * few:
+        return min(n_samples, max(n_samples // SMALL_SHARE, SMALL_ROWS, 2 * k))
+    return min(n_samples, int(few * np.clip(MOST_BYTES / row_bytes / few, FEW_TIMES, MOST_TIMES)))
+
+
+def some_rows(data: MultiViewData, n_rows: int) -> MultiViewData:
+    """Pieces spread over the samples; those on disk stay there, and count how often they are read.
+
+    Few pieces where files give many rows together: to read one is to read all of those.
+    """
+    n = data.n_samples
+    grain = max((view.grain for view in data.views if isinstance(view, Rows)), default=1)
+    n_pieces = int(np.clip(n_rows // (2 * grain), 1, N_PIECES))
+    sizes = np.full(n_pieces, n_rows // n_pieces) + (np.arange(n_pieces) < n_rows % n_pieces)
+    starts = np.linspace(0, n - sizes[0], n_pieces).astype(int)
+    pieces = [slice(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+    rows = np.concatenate([np.arange(piece.start, piece.stop) for piece in pieces])
+    return replace(
+        data,
+        views=tuple(
+            _Counted([view[piece] for piece in pieces]) if isinstance(view, Rows) else view[rows]
+            for view in data.views
+        ),
+        sample_names=None,
+        present=None if data.present is None else data.present[rows],
+    )
+
+
+def calibrate(
+    model: OMVCDR, engine: str, data: MultiViewData, n_samples: int, *, is_checked: bool
+) -> Trial:
+    """Fit some samples as `model` would fit all `n_samples`.
+
+    A block for each thread comes first, uncounted: code is compiled, and memory has been touched.
+    """
+    limit = model.memory_limit if engine == "stream" else None
+    asked = {**model.get_params(deep=False), "engine": engine, "memory_limit": limit}
+    trial = _TimedFit(**{**asked, "n_init": min(model.n_init, N_STARTS)})
+    trial.n_all = n_samples
+    marks: dict[int, float] = {}
+
+    def mark(progress: Progress) -> None:
+        if progress.step == "start":
+            marks[progress.start] = time.perf_counter()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what the fit itself will say
+        n_first = rows_per_block(sum(data.n_features) * data.dtype.itemsize) * n_threads()
+        first = some_rows(data, min(n_first, data.n_samples))
+        short = {"n_init": 1, "max_iter": 1, "n_clusters": min(2, len(first))}
+        clone(trial).set_params(**short).fit(**_given(first, is_checked))
+        n_before = _rows_read(data)
+        start = time.perf_counter()
+        checked = validate_views(trial, **_given(data, is_checked))
+        seconds_of_check = time.perf_counter() - start
+        trial.fit(checked, callback=mark)
+        seconds = time.perf_counter() - start
+    n_read = _rows_read(data) - n_before - trial.engine_of_fit.n_sampled
+    last = N_STARTS - 1
+    return Trial(
+        n_samples=data.n_samples,
+        n_clusters=trial.n_clusters_,
+        seconds=seconds,
+        seconds_of_rows=seconds_of_check + trial.engine_of_fit.seconds,
+        seconds_a_start=marks[last] - marks[last - 1] if last in marks else 0.0,
+        n_starts=model.n_init - trial.n_init,
+        n_reads=n_read / data.n_samples,
+        footprint=trial.footprint(data),
+    )
+
+
+def _given(data: MultiViewData, is_checked: bool) -> dict[str, Any]:
+    """Arguments of `fit`: views that were checked before, or that it has to look at."""
+    if is_checked:
+        return {"X": data}
+    return {"X": dict(zip(data.view_names, data.views, strict=True)), "present": data.present}
+
+
+class _TimedFit(OMVCDR):
+    """A fit that notes the time that it spends with all rows."""
+
+    n_all = 1
+
+    def footprint(self, data: MultiViewData) -> Footprint:
+        """Sizes of the fit, for its memory."""
+        problem, graph = self._fitted.model.problem, self._fitted.anchor_graph
+        return Footprint(
+            n_samples=data.n_samples,
+            n_subset=count_subset(data.n_samples, problem.n_clusters),
+            n_features=data.n_features,
+            itemsize=data.dtype.itemsize,
+            dims=problem.dims,
+            n_scalings=problem.n_scalings,
+            n_anchors=0 if graph is None else len(graph.anchors),
+        )
+
+    def _threads(self, data: MultiViewData, k: int) -> AbstractContextManager[None]:
+        """As many as all samples would get."""
+        sizes: Any = SimpleNamespace(shape=(self.n_all, data.shape[1]))
+        return super()._threads(sizes, k)
+
+    def _choose_engine(self, data: MultiViewData) -> InMemory:
+        engine = super()._choose_engine(data)
+        if isinstance(engine, Streaming):
+            n_chunks = max(data.n_samples // N_BLOCKS // CHUNK_ROWS, 1)
+            engine = Streaming(engine.kernels, self.memory_limit, n_chunks * CHUNK_ROWS)
+        self.engine_of_fit = _TimedEngine(engine, data)
+        return self.engine_of_fit  # type: ignore[return-value]
+
+
+class _TimedEngine:
+    """An engine with a clock; samples of the rows are not on it."""
+
+    def __init__(self, engine: InMemory, data: MultiViewData) -> None:
+        self._engine, self._data = engine, data
+        self.name, self.kernels, self.n_samples = engine.name, engine.kernels, 0
+        self.seconds, self.n_sampled = 0.0, 0.0
+
+    @contextmanager
+    def _clock(self) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds += time.perf_counter() - start
+
+    def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
+        with self._clock():
+            self._engine.load(data, weights)
+        self.n_samples = self._engine.n_samples
+
+    def apply_scalings(
+        self, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
+    ) -> FloatArray:
+        with self._clock():
+            return self._engine.apply_scalings(scalings, n_present)
+
+    def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
+        return self._engine.sample(n_rows, rng)
+
+    def subsample(self, n_rows: int, rng: np.random.Generator) -> Engine:
+        before = _rows_read(self._data)
+        subset = self._engine.subsample(n_rows, rng)
+        self.n_sampled += _rows_read(self._data) - before
+        return self if subset is self._engine else subset
+
+    def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
+        with self._clock():
+            return self._engine.map_reduce(visit, *shared)
+
+    def scan(
+        self,
+        visit: Callable[..., tuple[Block, T]],
+        carry: T,
+        seed: int,
+        *shared: object,
+        row_filter: RowFilter | None = None,
+    ) -> T:
+        with self._clock():
+            return self._engine.scan(visit, carry, seed, *shared, row_filter=row_filter)
+
+    def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
+        with self._clock():
+            return self._engine.gather(field)
+
+
+class _Counted(Joined):
+    """Rows on disk that count how many were read."""
+
+    n_read = 0
+
+    def take(self, rows: Any) -> NDArray[Any]:
+        self.n_read += len(rows)
+        return super().take(rows)
+
+    def _fill(self, start: int, out: NDArray[Any]) -> None:
+        self.n_read += len(out)
+        super()._fill(start, out)
+
+
+def _rows_read(data: MultiViewData) -> float:
+    """Rows read so far, of the mean view on disk."""
+    counts = [view.n_read for view in data.views if isinstance(view, _Counted)]
+    return float(np.mean(counts)) if counts else 0.0

@@ -1,0 +1,212 @@
+"""From views, or their shapes, to the time and memory of a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from sklearn import config_context
+
+from manyview.base import check_parameters, validate_views
+from manyview.cost.calibration import Trial, calibrate, count_rows, some_rows
+from manyview.cost.disk import Storage
+from manyview.data.opening import open_rows
+from manyview.data.rows import Rows
+from manyview.data.views import MultiViewData
+from manyview.engines import choose_engine, is_too_large, rows_per_block
+from manyview.engines.streaming import Plan, default_limit
+from manyview.exceptions import ViewError
+from manyview.omvcdr import OMVCDR
+from manyview.solver.fitting import count_subset
+from manyview.utils.memory import installed_memory
+
+__all__ = ["CostEstimate", "estimate_cost"]
+
+STREAM_BLOCKS = 3  # of the views: worked on, read, and coming
+SEPARATION = 3.0  # of blobs that stand in for views: near enough to take some iterations
+
+
+@dataclass(frozen=True)
+class CostEstimate:
+    """What a fit will take.
+
+    Attributes
+    ----------
+    seconds : float
+        Time on this machine, as busy as it was, without compilation.
+    memory_bytes : float
+        Memory at the peak, beside the views.
+    view_bytes : int
+        Size of the views in memory, or of their files.
+    n_reads : int
+        How often views on disk are read; 0 where they are in memory.
+    engine : str
+        Engine that will be used.
+    n_samples, n_clusters : int
+        What the fit is about.
+    """
+
+    seconds: float
+    memory_bytes: float
+    view_bytes: int
+    n_reads: int
+    engine: str
+    n_samples: int
+    n_clusters: int
+
+    def __str__(self) -> str:
+        """One sentence; a second where the machine has less memory."""
+        read = f", read {self.n_reads} times" if self.n_reads else ""
+        text = (
+            f"About {_duration(self.seconds)}, and {_size(self.memory_bytes)} of memory beside the "
+            f"{_size(self.view_bytes)} of views{read}, with engine='{self.engine}': "
+            f"{self.n_samples:,} samples, {self.n_clusters:,} clusters."
+        )
+        held = self.memory_bytes + (0 if self.engine == "stream" else self.view_bytes)
+        if held > installed_memory():
+            text += f" This machine has {_size(installed_memory())}."
+        return text
+
+
+def estimate_cost(
+    X: Any,
+    n_clusters: int | Literal["auto"],
+    engine: str = "auto",
+    *,
+    dtype: DTypeLike = np.float32,
+    **parameters: Any,
+) -> CostEstimate:
+    """Tell the time and the memory that a fit will take, from a fit of some samples.
+
+    Parameters
+    ----------
+    X : views, or a list of (n_samples, n_features)
+        What `OMVCDR.fit` takes; or the shapes of views that are not there yet, for which blobs
+        stand in, in files where they are to be streamed.
+    n_clusters : int or "auto"
+        That of OMVCDR.
+    engine : {"auto", "memory", "stream"}, default="auto"
+        That of OMVCDR.
+    dtype : dtype, default=float32
+        Type of the views, where their shapes are given.
+    **parameters
+        Others of OMVCDR.
+
+    Returns
+    -------
+    Estimate
+        Prints as a sentence.
+
+    Examples
+    --------
+    >>> from manyview import estimate
+    >>> told = estimate([(3000, 20), (3000, 30)], n_clusters=4, n_init=1)
+    >>> told.engine, told.view_bytes
+    ('memory', 600000)
+    """
+    model = OMVCDR(n_clusters, engine=engine, **parameters)
+    check_parameters(model)
+    if _are_shapes(X):
+        return _of_shapes(X, np.dtype(dtype), model)
+    with config_context(assume_finite=True):  # the calibration looks at its own rows
+        data = validate_views(model, X)
+    chosen = choose_engine(engine, model.device, data, model.memory_limit).name
+    row_bytes = sum(data.n_features) * data.dtype.itemsize
+    plan = _plan(model, chosen, data.n_samples, row_bytes)
+    n_some = count_rows(data.n_samples, row_bytes, n_clusters)
+    some = some_rows(data, n_some)
+    is_checked = isinstance(X, MultiViewData)
+    trial = calibrate(model, chosen, some, data.n_samples, is_checked=is_checked)
+    return _tell(trial, data.n_samples, plan, Storage.of(data))
+
+
+def _are_shapes(X: object) -> bool:
+    """Whether X is a list of pairs of integers."""
+    return isinstance(X, list | tuple) and all(
+        isinstance(shape, tuple) and len(shape) == 2 and all(isinstance(n, int) for n in shape)
+        for shape in X
+    )
+
+
+def _of_shapes(
+    shapes: Sequence[tuple[int, int]], dtype: np.dtype[Any], model: OMVCDR
+) -> CostEstimate:
+    """Let blobs stand in for the views."""
+    from manyview.datasets import make_multiview_blobs
+
+    if len({n for n, _ in shapes}) != 1 or min(map(min, shapes)) < 1:
+        msg = f"The shapes are {list(shapes)}; expected as many samples in each, and at least 1."
+        raise ViewError(msg)
+    n, widths = shapes[0][0], [d for _, d in shapes]
+    in_memory = np.result_type(dtype, np.float32)
+    row_bytes = sum(widths) * in_memory.itemsize
+    is_large = model.engine == "auto" and is_too_large(n * row_bytes, model.memory_limit)
+    chosen = "stream" if is_large or model.engine == "stream" else "memory"
+    plan = _plan(model, chosen, n, row_bytes)
+    n_some = count_rows(n, row_bytes, model.n_clusters)
+    k = model.n_clusters if isinstance(model.n_clusters, int) else 10
+    blobs = make_multiview_blobs(
+        n_some, widths, n_clusters=k, separation=SEPARATION, dtype=in_memory, random_state=0
+    ).data
+    if chosen == "memory":
+        trial = calibrate(model, chosen, blobs, n, is_checked=False)
+        return _tell(trial, n, plan, Storage(n * row_bytes, 0, ()))
+    with TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{v}.npy" for v in range(len(widths))]
+        stored = [_saved(X, file, dtype) for X, file in zip(blobs.views, files, strict=True)]
+        some = some_rows(replace(blobs, views=tuple(stored)), n_some)
+        trial = calibrate(model, chosen, some, n, is_checked=False)
+        return _tell(trial, n, plan, Storage(0, n * sum(widths) * dtype.itemsize, tuple(files)))
+
+
+def _saved(X: NDArray[Any], file: Path, dtype: np.dtype[Any]) -> Rows:
+    np.save(file, X.astype(dtype, copy=False))
+    return open_rows(file)
+
+
+def _plan(model: OMVCDR, engine: str, n_samples: int, row_bytes: int) -> Plan | None:
+    """How a stream keeps to its memory; None where nothing is streamed."""
+    if engine != "stream":
+        return None
+    limit = default_limit() if model.memory_limit is None else model.memory_limit
+    return Plan.of(n_samples, row_bytes, limit)
+
+
+def _tell(trial: Trial, n: int, plan: Plan | None, storage: Storage) -> CostEstimate:
+    """What the fit of all samples will take."""
+    footprint = replace(trial.footprint, n_samples=n, n_subset=count_subset(n, trial.n_clusters))
+    if plan is None:
+        held = footprint.bytes_held(rows_per_block(footprint.view_row))
+    else:
+        held = footprint.bytes_held(plan.block_rows, STREAM_BLOCKS, plan.room)
+    fixed, growing = trial.seconds_for(n)
+    is_cached = storage.on_disk + held < installed_memory()  # after the first reading
+    n_cold = min(trial.n_reads, 1) if is_cached else trial.n_reads
+    growing = max(growing, storage.seconds_to_read(n_cold * storage.on_disk))
+    return CostEstimate(
+        seconds=fixed + growing,
+        memory_bytes=held,
+        view_bytes=storage.in_memory + storage.on_disk,
+        n_reads=round(trial.n_reads),
+        engine="memory" if plan is None else "stream",
+        n_samples=n,
+        n_clusters=trial.n_clusters,
+    )
+
+
+def _duration(seconds: float) -> str:
+    """A duration in the unit that suits it."""
+    units = (("days", 86400), ("hours", 3600), ("minutes", 60))
+    name, length = next((unit for unit in units if seconds >= 2 * unit[1]), ("seconds", 1))
+    count = seconds / length
+    return f"{count:.0f} {name}" if count >= 10 else f"{count:.1f} {name}"
+
+
+def _size(n_bytes: float) -> str:
+    """Bytes as MB, or as GB from one on."""
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"

@@ -1,0 +1,278 @@
+"""Columns in files: Parquet, and Arrow files and streams (Feather is an Arrow file).
+
+The vectors are one column of lists, or all columns of numbers side by side. Files are decoded in
+batches of a few megabytes, whatever the size of their row groups; a reader that goes on where it
+stopped decodes nothing twice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from abc import abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyview.data.rows import File, float_dtype
+from manyview.exceptions import ViewError
+from manyview.utils.types import IntArray
+
+__all__ = ["Arrow", "Columns", "Parquet"]
+
+BATCH_BYTES = 1 << 24
+
+
+class _Cursor:
+    """Batches from a row on; what is left of one is kept for the next call."""
+
+    def __init__(self, at: int, batches: Iterator[Any]) -> None:
+        self.at = at
+        self._batches = batches
+        self._rest: Any = None
+
+    def advance(self, n_rows: int) -> Any:
+        """The next rows: at most so many, at least one."""
+        while self._rest is None or self._rest.num_rows == 0:
+            self._rest = next(self._batches)
+        batch = self._rest.slice(0, n_rows)
+        self._rest = self._rest.slice(batch.num_rows)
+        self.at += batch.num_rows
+        return batch
+
+
+class Columns(File):
+    """Rows that are decoded in batches, group after group."""
+
+    def __init__(self, path: Path, key: str | None = None) -> None:
+        super().__init__(path, key)
+        schema = self._open()
+        self._columns = _vector_columns(schema, key, path)
+        kinds = [_value_type(schema.field(name).type) for name in self._columns]
+        self.dtype = max(map(_dtype_of, kinds))
+        self._starts = np.concatenate([[0], np.cumsum(self._lengths())]).astype(np.int64)
+        self._batch_rows = 1024
+        n_features = self._width(schema)
+        self._batch_rows = max(1, BATCH_BYTES // (max(1, n_features) * self.dtype.itemsize))
+        self.shape = (int(self._starts[-1]), n_features)
+        self.grain = max(1, int(np.diff(self._starts).max(initial=1)))
+        self._lock = threading.Lock()
+        self._cursor: _Cursor | None = None  # where the last read ended
+
+    @abstractmethod
+    def _open(self) -> Any:
+        """Look at the file; returns its Arrow schema."""
+
+    @abstractmethod
+    def _lengths(self) -> list[int]:
+        """Rows of each group."""
+
+    @abstractmethod
+    def _group(self, group: int) -> Iterator[Any]:
+        """The record batches of a group, each of at most `_batch_rows` rows."""
+
+    def _width(self, schema: Any) -> int:
+        """Number of features: columns, or the length of the lists."""
+        kind = schema.field(self._columns[0]).type
+        if not _is_list(kind):
+            return len(self._columns)
+        if hasattr(kind, "list_size"):
+            return int(kind.list_size)
+        for batch in itertools.chain.from_iterable(map(self._group, range(len(self._starts) - 1))):
+            lengths = batch.column(0).value_lengths().drop_null()
+            if len(lengths):
+                return int(lengths[0].as_py())
+        return 0
+
+    def _fill(self, start: int, out: NDArray[Any]) -> None:
+        with self._lock:
+            cursor, self._cursor = self._seek(start), None  # a read that fails leaves none
+            while cursor.at < start:
+                cursor.advance(start - cursor.at)
+            while cursor.at < start + len(out):
+                done = cursor.at - start
+                batch = cursor.advance(len(out) - done)
+                self._decode(batch, out[done : done + batch.num_rows], start + done)
+            if cursor.at < len(self):  # of many shards, those that are done must hold nothing
+                self._cursor = cursor
+
+    def _seek(self, start: int) -> _Cursor:
+        """Go on from where the last read ended, unless the group of `start` is nearer."""
+        group = int(np.searchsorted(self._starts, start, side="right")) - 1
+        begin = int(self._starts[group])
+        if self._cursor is not None and begin <= self._cursor.at <= start:
+            return self._cursor
+        groups = range(group, len(self._starts) - 1)
+        return _Cursor(begin, itertools.chain.from_iterable(map(self._group, groups)))
+
+    def take(self, rows: IntArray) -> NDArray[Any]:
+        """Read some rows; every row group that holds one is decoded."""
+        rows = np.asarray(rows)
+        out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+        for group in np.unique(np.searchsorted(self._starts, rows, side="right") - 1):
+            start = int(self._starts[group])
+            for batch in self._group(int(group)):
+                low, high = np.searchsorted(rows, [start, start + batch.num_rows])
+                if high > low:
+                    self._decode(batch.take(_indices(rows[low:high] - start)), out[low:high], start)
+                start += batch.num_rows
+        return out
+
+    def _decode(self, batch: Any, out: NDArray[Any], start: int) -> None:
+        """Write the columns of a batch into rows; null becomes NaN."""
+        if not _is_list(batch.schema.field(self._columns[0]).type):
+            for j, name in enumerate(self._columns):
+                out[:, j] = self._values(batch.column(name))
+            return
+        lists = batch.column(self._columns[0])
+        is_there = lists.is_valid().to_numpy(zero_copy_only=False)
+        if not hasattr(lists.type, "list_size"):
+            lengths = lists.value_lengths().fill_null(self.shape[1]).to_numpy()
+            odd = np.flatnonzero(lengths != self.shape[1])
+            if odd.size:
+                msg = (
+                    f"{self.path} has a list of {lengths[odd[0]]} values in column "
+                    f"{self._columns[0]!r} near row {start + odd[0]}; expected {self.shape[1]}, as "
+                    "in its first row. All rows of a view have the same features."
+                )
+                raise ViewError(msg)
+        values = self._values(lists.flatten()).reshape(-1, self.shape[1])
+        if is_there.all():
+            out[...] = values
+        else:
+            out[...] = np.nan
+            out[is_there] = values
+
+    def _values(self, array: Any) -> NDArray[Any]:
+        """One Arrow array as floats."""
+        import pyarrow
+
+        cast = array.cast(pyarrow.from_numpy_dtype(self.dtype), safe=False)
+        values: NDArray[Any] = cast.to_numpy(zero_copy_only=False)
+        return values
+
+
+class Parquet(Columns):
+    """The vectors of a Parquet file."""
+
+    def _open(self) -> Any:
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(self.path) as file:
+            self._metadata = file.metadata
+            return file.schema_arrow
+
+    def _lengths(self) -> list[int]:
+        groups = range(self._metadata.num_row_groups)
+        return [self._metadata.row_group(group).num_rows for group in groups]
+
+    def _group(self, group: int) -> Iterator[Any]:
+        from pyarrow import parquet
+
+        # with a buffer for each column, a row group is not read at once
+        buffer = max(1 << 16, BATCH_BYTES // len(self._columns))
+        with parquet.ParquetFile(
+            self.path, metadata=self._metadata, buffer_size=buffer, pre_buffer=False
+        ) as file:
+            yield from file.iter_batches(
+                self._batch_rows, row_groups=[group], columns=self._columns, use_threads=False
+            )
+
+
+class Arrow(Columns):
+    """The vectors of an Arrow file or stream; a group is one of its record batches."""
+
+    def _open(self) -> Any:
+        return self._reader().schema
+
+    def _reader(self) -> Any:
+        """The file, or the stream as a table that maps it."""
+        import pyarrow
+        from pyarrow import ipc
+
+        mapped = pyarrow.memory_map(str(self.path))
+        try:
+            return ipc.open_file(mapped)
+        except pyarrow.ArrowInvalid:  # a stream has no index at its end
+            mapped.seek(0)
+            return ipc.open_stream(mapped).read_all()
+
+    def _lengths(self) -> list[int]:
+        self._reading = threading.Lock()
+        self._source = self._reader()
+        if hasattr(self._source, "to_batches"):
+            self._source = self._source.to_batches()
+            return [batch.num_rows for batch in self._source]
+        groups = range(self._source.num_record_batches)
+        return [self._source.get_batch(group).num_rows for group in groups]
+
+    def _group(self, group: int) -> Iterator[Any]:
+        source = self._source
+        with self._reading:
+            batch = source[group] if isinstance(source, list) else source.get_batch(group)
+        for start in range(0, batch.num_rows, self._batch_rows):
+            yield batch.slice(start, self._batch_rows).select(self._columns)
+
+
+def _vector_columns(schema: Any, key: str | None, path: Path) -> list[str]:
+    """Names of the columns that hold the vectors: one of lists, or all of numbers."""
+    kinds = {field.name: field.type for field in schema}
+    if key is not None:
+        if key not in kinds or _value_type(kinds[key]) is None:
+            received = "no such column" if key not in kinds else f"a column of {kinds[key]}"
+            msg = (
+                f"{path} has {received} {key!r}; expected one of numbers or of lists of numbers. "
+                f"Its columns: {', '.join(list(kinds)[:8])}."
+            )
+            raise ViewError(msg)
+        return [key]
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    names = [name for name in kinds if name not in index]
+    others = [name for name in names if _value_type(kinds[name]) is None]
+    lists = [name for name in names if _is_list(kinds[name])]
+    if others:
+        msg = (
+            f"{path} has columns that are not numbers: {', '.join(others[:5])}; expected "
+            "numbers alone or one column of lists. Name the vectors with key=, or drop the others."
+        )
+        raise ViewError(msg)
+    if not names or (lists and len(names) > 1):
+        msg = (
+            f"{path} has the columns {', '.join(names[:8]) or 'none'}; expected numbers alone or "
+            "one column of lists. Name the vectors with key=."
+        )
+        raise ViewError(msg)
+    return names
+
+
+def _is_list(kind: Any) -> bool:
+    from pyarrow import types
+
+    kinds = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    return any(is_kind(kind) for is_kind in kinds)
+
+
+def _value_type(kind: Any) -> Any:
+    """The type of the numbers of a column; None where there are none."""
+    from pyarrow import types
+
+    kind = kind.value_type if _is_list(kind) else kind
+    kinds = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return kind if any(is_kind(kind) for is_kind in kinds) else None
+
+
+def _dtype_of(kind: Any) -> np.dtype[Any]:
+    from pyarrow import types
+
+    if types.is_decimal(kind) or types.is_null(kind):
+        return np.dtype(np.float64)
+    return float_dtype(np.dtype(kind.to_pandas_dtype()))
+
+
+def _indices(rows: IntArray) -> Any:
+    import pyarrow
+
+    return pyarrow.array(rows)

@@ -1,0 +1,198 @@
+"""How values become a view: conversion, and the checks that only need one look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn import get_config
+
+from manyview.data.containers import LabeledValues, unwrap_container
+from manyview.data.rows import Rows, float_dtype
+from manyview.exceptions import ViewError
+
+View: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array[Any]"  # scipy < 1.16: text only
+StoredView: TypeAlias = "View | Rows"
+
+CHECKED_BYTES = 1 << 24  # rows are checked in pieces of this size, so that memory maps stay on disk
+
+
+def cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, LabeledValues]:
+    """Cut one 2-D table into views of the given widths."""
+    labeled = unwrap_container(X, "view_0")
+    if not sparse.issparse(labeled.values) and not isinstance(labeled.values, np.ndarray | Rows):
+        labeled = LabeledValues(np.asarray(X))
+    if labeled.values.ndim != 2:
+        msg = (
+            f"Expected 2-D data (samples by features) or a list of such views; received an array "
+            f"of shape {labeled.values.shape}. Reshape your data: array.reshape(-1, 1) for one "
+            "feature, array.reshape(1, -1) for one sample."
+        )
+        raise ViewError(msg)
+    if view_sizes is None:
+        return {"view_0": labeled}
+    sizes = [int(size) for size in view_sizes]
+    if sum(sizes) != labeled.values.shape[1] or min(sizes, default=0) < 1:
+        msg = (
+            f"view_sizes={list(view_sizes)} must be positive and add up to the number of features; "
+            f"X has {labeled.values.shape[1]} features."
+        )
+        raise ViewError(msg)
+    if isinstance(labeled.values, Rows):
+        msg = (
+            "view_sizes cuts arrays in memory; X is on disk. Pass a file for each view, or "
+            "np.asarray(open_rows(...))."
+        )
+        raise ViewError(msg)
+    if sparse.issparse(labeled.values):
+        labeled = replace(labeled, values=sparse.csr_array(cast("Any", labeled.values)))
+    ends = np.cumsum(sizes)
+    return {
+        f"view_{v}": labeled.cut(end - size, end)
+        for v, (end, size) in enumerate(zip(ends, sizes, strict=True))
+    }
+
+
+def as_stored(view: Any, name: str) -> StoredView:
+    """Rows on disk as they are; any other view as `as_view` brings it."""
+    if not isinstance(view, Rows):
+        return as_view(view, name)
+    _check_shape(view.shape, name)
+    return view
+
+
+def as_view(view: Any, name: str) -> View:
+    """Bring one view to float32 or float64, dense or CSR, without a copy where it is already so."""
+    if not sparse.issparse(view):
+        view = np.asanyarray(view) if isinstance(view, np.memmap) else np.asarray(view)
+    _check_shape(view.shape, name)
+    dtype = _float_dtype(view, name)
+    if sparse.issparse(view):
+        matrix: sparse.csr_array[Any] = sparse.csr_array(cast("Any", view)).astype(
+            dtype, copy=False
+        )
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        return matrix
+    try:
+        dense: NDArray[np.floating[Any]] = view.astype(dtype, copy=False)
+    except ValueError as error:  # an array of objects, some of them text
+        msg = f"View '{name}' holds values that are not numbers ({error}). Encode or drop them."
+        raise ViewError(msg) from None
+    return dense
+
+
+def _check_shape(shape: tuple[int, ...], name: str) -> None:
+    """Refuse what has no samples or no features, or is no matrix."""
+    if len(shape) != 2:
+        msg = f"View '{name}' has {len(shape)} dimensions; expected 2 (samples by features)."
+        raise ViewError(msg)
+    for n, what in zip(shape, ("sample", "feature"), strict=True):
+        if n == 0:
+            msg = (
+                f"View '{name}' is empty: found 0 {what}(s) (shape={shape}) while a minimum of 1 "
+                "is required."
+            )
+            raise ViewError(msg)
+
+
+def _float_dtype(view: Any, name: str) -> np.dtype[Any]:
+    """The dtype of a view of numbers; refuses others."""
+    kind = view.dtype.kind
+    if kind == "c":
+        msg = (
+            f"Complex data not supported: view '{name}' has dtype {view.dtype}. Pass real features."
+        )
+        raise ViewError(msg)
+    if kind not in "fiubO":
+        msg = (
+            f"View '{name}' has dtype {view.dtype}; expected numbers. "
+            "Encode text or dates as numeric features first."
+        )
+        raise ViewError(msg)
+    return float_dtype(view.dtype)
+
+
+def check_same_rows(views: Sequence[StoredView], names: Sequence[str]) -> None:
+    """All views describe the same samples."""
+    for view, name in zip(views, names, strict=True):
+        if view.shape[0] != views[0].shape[0]:
+            msg = (
+                f"View '{name}' has {view.shape[0]} rows; view '{names[0]}' has "
+                f"{views[0].shape[0]}. All views must describe the same samples: bring tables "
+                "together with MultiViewData.align, or pass `present=` to mark missing rows."
+            )
+            raise ViewError(msg)
+
+
+def check_values(view: StoredView, name: str, present: NDArray[np.bool_]) -> None:
+    """Clear `present` where a whole row is NaN; refuse other NaN, inf and overflowing squares.
+
+    With scikit-learn's `assume_finite` nothing is looked at: rows on disk are not read.
+    """
+    if get_config()["assume_finite"]:
+        return
+    largest = 0.0
+    for rows in row_pieces(view):
+        values = read_rows(view, rows)
+        piece = values.data if isinstance(values, sparse.csr_array) else np.asarray(values)
+        kept = present[rows]
+        low, high = (float(piece.min()), float(piece.max())) if piece.size else (0.0, 0.0)
+        if not np.isfinite(low + high):
+            dense = _dense(values)
+            _find_missing(dense, name, kept, rows.start)
+            piece = dense[kept]
+            low, high = (float(piece.min()), float(piece.max())) if piece.size else (0.0, 0.0)
+        largest = max(largest, high, -low)
+    n_values = view.shape[1] if view.dtype == np.float32 else view.shape[0] * view.shape[1]
+    if largest > np.sqrt(np.finfo(view.dtype).max / (4.0 * n_values)):
+        msg = (
+            f"View '{name}' holds values up to {largest:.3g}, whose squares overflow {view.dtype}. "
+            "Rescale the view, for example by its largest value."
+        )
+        raise ViewError(msg)
+
+
+def row_pieces(view: StoredView) -> Iterator[slice]:
+    """Slices of rows small enough to look at one after the other."""
+    n, d = view.shape
+    step = max(1, CHECKED_BYTES // (d * view.dtype.itemsize))
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))
+
+
+def read_rows(view: StoredView, rows: Any) -> View:
+    """Some rows as values; those of a file are read."""
+    values: Any = view[rows]
+    return np.asarray(values) if isinstance(values, Rows) else values
+
+
+def _dense(rows: View) -> NDArray[Any]:
+    return rows.toarray() if isinstance(rows, sparse.csr_array) else np.asarray(rows)
+
+
+def _find_missing(rows: NDArray[Any], name: str, present: NDArray[np.bool_], start: int) -> None:
+    """Clear `present` for rows of nothing but NaN; refuse rows that are broken in part."""
+    is_nan = np.isnan(rows)
+    present &= ~is_nan.all(axis=1)
+    broken = np.flatnonzero(present & ~np.isfinite(rows).all(axis=1))
+    if broken.size == 0:
+        return
+    i = int(broken[0])
+    if is_nan[i].any():
+        msg = (
+            f"View '{name}' contains NaN in part of row {start + i} ({int(is_nan[i].sum())} of "
+            f"{rows.shape[1]} features). A sample may lack a whole view (a row of nothing but "
+            "NaN); fill or drop the scattered ones, for example with sklearn.impute.SimpleImputer."
+        )
+    else:
+        msg = (
+            f"View '{name}' contains inf in row {start + i}; expected finite numbers. "
+            "Clip or drop them."
+        )
+    raise ViewError(msg)

@@ -1,0 +1,268 @@
+"""Rows: what every view on disk offers; some of its rows, and several files as one."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyview.utils.types import IntArray
+
+__all__ = ["File", "Joined", "Part", "Rows", "float_dtype"]
+
+PIECE_BYTES = 1 << 24  # rows that are wanted in part are read in pieces of this size, at most
+DENSE = 8  # where more than one row in so many is wanted, all of a piece are read
+
+
+class Rows(ABC):
+    """A view on disk: samples by features, read when asked for.
+
+    Safe to read from several threads. Length and indexing run over samples.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Number of rows and of features.
+    dtype : numpy.dtype
+        float32 or float64: what reading gives.
+    """
+
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+    ndim = 2
+    grain = 1  # rows that a file gives together: to read one of them is to read all
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes on disk, as stored."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Digest of paths, sizes, times and shape: the same as long as the files are."""
+
+    @abstractmethod
+    def _fill(self, start: int, out: NDArray[Any]) -> None:
+        """Read as many rows as `out` has, from `start` on, into it."""
+
+    def read(self, rows: slice, out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Read contiguous rows.
+
+        Parameters
+        ----------
+        rows : slice
+            Of step 1.
+        out : array of their shape and of `dtype`, in C order, optional
+            Where they are written to; None makes a new one.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_features)
+        """
+        start, stop, step = rows.indices(len(self))
+        shape = (max(stop - start, 0), self.shape[1])
+        if out is None:
+            out = np.empty(shape, dtype=self.dtype)
+        assert step == 1
+        assert out.shape == shape
+        assert out.dtype == self.dtype
+        assert out.flags.c_contiguous
+        if out.size:
+            self._fill(start, out)
+        return out
+
+    def take(self, rows: IntArray) -> NDArray[Any]:
+        """Read some rows, and little else.
+
+        Parameters
+        ----------
+        rows : array of int
+            Row numbers, sorted.
+
+        Returns
+        -------
+        ndarray of shape (len(rows), n_features)
+        """
+        return self._gather(np.asarray(rows), self._fill)
+
+    def _gather(self, rows: IntArray, fill: Callable[[int, NDArray[Any]], None]) -> NDArray[Any]:
+        """Sorted rows, by reading each run of near ones."""
+        out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+        for some in self._near(rows):
+            first, last = int(rows[some.start]), int(rows[some.stop - 1])
+            piece = np.empty((last + 1 - first, self.shape[1]), dtype=self.dtype)
+            fill(first, piece)
+            out[some] = piece[rows[some] - first]
+        return out
+
+    def _near(self, rows: IntArray) -> Iterator[slice]:
+        """Runs of sorted row numbers that are read together."""
+        if len(rows) == 0:
+            return
+        most = max(1, PIECE_BYTES // (self.shape[1] * self.dtype.itemsize))
+        is_dense = DENSE * len(rows) > rows[-1] - rows[0]
+        piece = rows // (most if is_dense else min(most, self.grain))
+        starts = [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(rows)]
+        for start, stop in itertools.pairwise(starts):
+            yield slice(start, stop)
+
+    def _part(self, start: int, stop: int) -> Rows:
+        return self if (start, stop) == (0, len(self)) else Part(self, start, stop)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Rows of a slice, or a mask that keeps all, stay on disk; others are read."""
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(len(self))
+            if step == 1:
+                return self._part(start, max(start, stop))
+            rows = np.arange(start, stop, step)
+        rows = np.asarray(rows)
+        if rows.dtype == bool:
+            if rows.shape != (len(self),):
+                msg = f"a mask of shape {rows.shape} does not fit {len(self)} rows"
+                raise IndexError(msg)
+            return self if rows.all() else self.take(np.flatnonzero(rows))
+        outside = rows[(rows < -len(self)) | (rows >= len(self))]
+        if outside.size:
+            msg = f"row {outside[0]} is out of range for {len(self)} rows"
+            raise IndexError(msg)
+        rows = np.where(rows < 0, rows + len(self), rows).astype(np.intp)
+        if np.all(rows[1:] >= rows[:-1]):
+            return self.take(rows)
+        wanted, align_samples = np.unique(rows, return_inverse=True)
+        return self.take(wanted)[align_samples]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """All rows, read into memory."""
+        if copy is False:
+            msg = "rows on disk cannot become an array without a copy"
+            raise ValueError(msg)
+        values = self.read(slice(None))
+        return values if dtype is None else values.astype(dtype, copy=False)
+
+    def __repr__(self) -> str:
+        """Kind, sizes and dtype."""
+        return f"{type(self).__name__}({self.shape[0]} × {self.shape[1]}, {self.dtype})"
+
+
+class File(Rows):
+    """Rows of one file, or of one array or column of it; opened anew where it is unpickled."""
+
+    def __init__(self, path: Path, key: str | None = None) -> None:
+        self.path = path.resolve()
+        self.key = key
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the file."""
+        return self._stored()[1]
+
+    def fingerprint(self) -> str:
+        """Digest of path, sizes, times and shape."""
+        return _digest(self.path, self.key, *self._stored(), self.shape, self.dtype)
+
+    def _stored(self) -> tuple[int, int, int]:
+        """Number of files, their bytes, and when the last one changed."""
+        inside = self.path.rglob("*") if self.path.is_dir() else [self.path]
+        stats = [file.stat() for file in inside]
+        return (
+            len(stats),
+            sum(stat.st_size for stat in stats),
+            max(stat.st_mtime_ns for stat in stats),
+        )
+
+    def __reduce__(self) -> Any:
+        """Path and key: files are opened anew."""
+        return type(self), (self.path, self.key)
+
+
+class Part(Rows):
+    """Contiguous rows of others."""
+
+    def __init__(self, source: Rows, start: int, stop: int) -> None:
+        self.source = source
+        self.start = start
+        self.shape = (stop - start, source.shape[1])
+        self.dtype = source.dtype
+        self.grain = source.grain
+
+    @property
+    def nbytes(self) -> int:
+        """Share of the bytes of the source."""
+        return self.source.nbytes * len(self) // max(len(self.source), 1)
+
+    def fingerprint(self) -> str:
+        """Digest of the source, and which rows."""
+        return _digest(self.source.fingerprint(), self.start, self.shape)
+
+    def take(self, rows: IntArray) -> NDArray[Any]:
+        """Read some rows, and little else."""
+        return self.source.take(np.asarray(rows) + self.start)
+
+    def _fill(self, start: int, out: NDArray[Any]) -> None:
+        self.source._fill(self.start + start, out)
+
+    def _part(self, start: int, stop: int) -> Rows:
+        return self.source._part(self.start + start, self.start + stop)
+
+
+class Joined(Rows):
+    """Rows of several sources of equal width and dtype, one after the other."""
+
+    def __init__(self, parts: Sequence[Rows]) -> None:
+        self.parts = tuple(parts)
+        self.ends = np.cumsum([len(part) for part in parts])  # (parts,)
+        self.shape = (int(self.ends[-1]), parts[0].shape[1])
+        self.dtype = parts[0].dtype
+        self.grain = max(part.grain for part in parts)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all parts."""
+        return sum(part.nbytes for part in self.parts)
+
+    def fingerprint(self) -> str:
+        """Digest of all parts."""
+        return _digest(*(part.fingerprint() for part in self.parts))
+
+    def take(self, rows: IntArray) -> NDArray[Any]:
+        """Read some rows, and little else."""
+        rows = np.asarray(rows)
+        out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+        cuts = [0, *np.searchsorted(rows, self.ends).tolist()]
+        for p, part in enumerate(self.parts):
+            some = slice(cuts[p], cuts[p + 1])
+            if some.stop > some.start:
+                out[some] = part.take(rows[some] - (self.ends[p] - len(part)))
+        return out
+
+    def _fill(self, start: int, out: NDArray[Any]) -> None:
+        done = 0
+        p = int(np.searchsorted(self.ends, start, side="right"))
+        while done < len(out):
+            at = start + done - (int(self.ends[p]) - len(self.parts[p]))
+            n = min(len(self.parts[p]) - at, len(out) - done)
+            if n:
+                self.parts[p]._fill(at, out[done : done + n])
+            done += n
+            p += 1
+
+
+def float_dtype(given: np.dtype[Any]) -> np.dtype[Any]:
+    """float32 and float64 stay; what float32 holds exactly becomes float32, the rest float64."""
+    is_short = given.itemsize <= (4 if given.kind == "f" else 2)
+    return np.dtype(np.float32 if is_short else np.float64)
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr([str(part) for part in parts]).encode()).hexdigest()

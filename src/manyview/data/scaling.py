@@ -1,0 +1,130 @@
+"""How a view is scaled before it enters the model.
+
+A scaled row is  x' = f · (map(x) ∘ scale − offset):  an element-wise map (the identity or
+the square root), a column affine and a row factor f. `scale` and `offset` are fixed by one pass
+over the data, f by a second. A scaling is applied block by block inside the matrix
+products; the scaled view never exists as a second copy of the data. A view may be scaled in several
+ways; each scaled view enters the model as a view of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyview.utils.types import FloatArray
+
+__all__ = [
+    "SCALINGS",
+    "ColumnMoments",
+    "ViewScaling",
+    "fit_scalings",
+    "is_scale",
+    "scale_name",
+    "scaling_names",
+]
+
+Scaling: TypeAlias = Literal["unit", "l2", "sqrt-l2", "z", "z-l2"]
+SCALINGS: tuple[str, ...] = get_args(Scaling)
+AUTO: tuple[str, ...] = ("sqrt-l2", "z-l2")
+
+
+@dataclass(frozen=True)
+class ColumnMoments:
+    """Weight, mean, scatter and smallest value of the columns of one view."""
+
+    weight: float
+    mean: FloatArray  # (d_v,)
+    scatter: FloatArray  # (d_v,): sum of squared distances to the mean
+    smallest: float
+    resolution: float  # relative rounding of the values
+
+    def __add__(self, other: ColumnMoments) -> ColumnMoments:
+        """Moments of the union of two sets of rows."""
+        weight = self.weight + other.weight
+        share = other.weight / weight if weight > 0 else 0.0
+        delta = other.mean - self.mean
+        return ColumnMoments(
+            weight=weight,
+            mean=self.mean + share * delta,
+            scatter=self.scatter + other.scatter + self.weight * share * delta**2,
+            smallest=min(self.smallest, other.smallest),
+            resolution=self.resolution,
+        )
+
+    @property
+    def deviation(self) -> FloatArray:
+        """Standard deviation of each column."""
+        return np.sqrt(self.scatter / max(self.weight, np.finfo(float).tiny))
+
+    @property
+    def mean_square_norm(self) -> float:
+        """Mean of the squared norms of the rows."""
+        return float(np.sum(self.deviation**2 + self.mean**2))
+
+
+@dataclass(frozen=True)
+class ViewScaling:
+    """One scaling of one view; `None` leaves that part of the map out."""
+
+    view: int
+    name: str | None = None  # of `SCALINGS`
+    takes_root: bool = False
+    scale: NDArray[np.float64] | None = None  # (d_v,)
+    offset: NDArray[np.float64] | None = None  # (d_v,)
+    has_unit_rows: bool = False
+    is_smoothed: bool = False  # each row is smoothed along the anchor graph
+
+
+def is_scale(scale: str | Sequence[str] | None, *others: str) -> bool:
+    """Whether scalings stand for a `scale`, or it is one of the names that a method adds."""
+    names = ["auto"] if scale is None else [scale] if isinstance(scale, str) else list(scale)
+    if names in ([name] for name in ("auto", *others)):
+        return True
+    return len(names) > 0 and all(name in SCALINGS for name in names)
+
+
+def scale_name(scale: str | Sequence[str] | None) -> str:
+    """A `scale` in one word, as the command line takes it."""
+    return "none" if scale is None else scale if isinstance(scale, str) else ",".join(scale)
+
+
+def scaling_names(scale: str | Sequence[str]) -> tuple[str, ...]:
+    """Scalings that the estimator's `scale` stands for."""
+    if isinstance(scale, str):
+        return AUTO if scale == "auto" else (scale,)
+    return tuple(scale)
+
+
+def fit_scalings(
+    scale: str | Sequence[str], columns: Sequence[ColumnMoments]
+) -> tuple[ViewScaling, ...]:
+    """Fit the scalings of all views to the moments of their columns."""
+    return tuple(
+        _fit_scaling(name, v, moments)
+        for name in scaling_names(scale)
+        for v, moments in enumerate(columns)
+    )
+
+
+def _fit_scaling(name: str, v: int, columns: ColumnMoments) -> ViewScaling:
+    """Fit one scaling of one view."""
+    has_unit_rows = name.endswith("l2")
+    if name == "unit":
+        sum_squares = columns.mean_square_norm
+        scale = np.full(columns.mean.shape, 1 / np.sqrt(sum_squares) if sum_squares > 0 else 1.0)
+        return ViewScaling(v, name, scale=scale)
+    if name in ("z", "z-l2"):
+        deviation = columns.deviation
+        # a constant column carries nothing: its rounding noise must not become unit variance
+        varies = deviation > 8 * columns.resolution * np.abs(columns.mean)
+        scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
+        return ViewScaling(
+            v, name, scale=scale, offset=columns.mean * scale, has_unit_rows=has_unit_rows
+        )
+    takes_root = name == "sqrt-l2" and columns.smallest >= 0
+    return ViewScaling(v, name, takes_root=takes_root, has_unit_rows=has_unit_rows)

@@ -1,0 +1,79 @@
+"""The sets of the paper (its table I), and the names of the files that people have of them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["PAPER_SETS", "PaperSet", "find_paper_set"]
+
+
+@dataclass(frozen=True)
+class PaperSet:
+    """A data set of the paper (its table I), the benchmark file that holds it, and other names."""
+
+    name: str
+    file: str
+    n_samples: int
+    n_views: int
+    n_classes: int
+    remark: str = ""
+    aliases: tuple[str, ...] = ()
+
+    def difference(self, n_samples: int, n_views: int, n_classes: int) -> str:
+        """Tell where the sizes of a file differ from table I; empty where they do not."""
+        ours = {"samples": n_samples, "views": n_views, "classes": n_classes}
+        theirs = (self.n_samples, self.n_views, self.n_classes)
+        pairs = zip(ours.items(), theirs, strict=True)
+        return ", ".join(f"{n} {what}, not {m}" for (what, n), m in pairs if n != m)
+
+
+PAPER_SETS = (
+    PaperSet(
+        *("Flower17", "flower17", 1360, 7, 17),
+        "kernels, read as features; flower17_derived_7v is not the same",
+        ("flower17_Kmatrix",),
+    ),
+    PaperSet(
+        *("HandWritten", "handwritten_2v", 2000, 2, 10),
+        "pixels, not UCI Multiple Features",
+        ("HandWritten", "HandWritten_2Views", "HW_2Views"),
+    ),
+    PaperSet("BDGP", "bdgp", 2500, 3, 5, "", ("BDGP_fea", "BDGP_3Views")),
+    PaperSet(
+        *("Hdigit", "hdigit", 10000, 2, 10),
+        "a public file; the authors' may differ in scale",
+        ("Hdigit_fea", "Hdigit_2Views"),
+    ),
+    PaperSet("AWA", "awa", 30475, 6, 50, "", ("AwA_fea", "AwA_6Views")),
+    PaperSet(
+        *("YTF-10", "ytf10", 38654, 4, 10, ""),
+        ("YTF10_4", "YTF10_4Views", "YouTubeFace10", "YouTubeFace10_4Views"),
+    ),
+    PaperSet(
+        *("YTF-20", "ytf20", 63896, 4, 20, ""),
+        ("YTF20_4", "YTF20_4Views", "YouTubeFace20", "YouTubeFace20_4Views"),
+    ),
+)
+
+
+def find_paper_set(name: str) -> PaperSet | None:
+    """Find the set that a file of this name usually holds; case, - and _ do not matter.
+
+    Parameters
+    ----------
+    name : str
+        Name of a file, without its suffix.
+
+    Returns
+    -------
+    PaperSet or None
+    """
+    for one in PAPER_SETS:
+        if _plain(name) in map(_plain, (one.file, *one.aliases)):
+            return one
+    return None
+
+
+def _plain(name: str) -> str:
+    return re.sub("[-_]", "", name.lower())

@@ -1,0 +1,250 @@
+"""Rows in memory, or memory-mapped and left to the operating system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import pairwise
+from operator import add
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from manyview.data.scaling import ViewScaling
+from manyview.data.views import MultiViewData, View
+from manyview.engines import RowFilter, rows_per_block
+from manyview.kernels import Kernels
+from manyview.kernels.block import CHUNK_ROWS, Block, ViewRows
+from manyview.utils.threads import n_threads, side_by_side
+from manyview.utils.types import FloatArray, IntArray
+
+__all__ = ["InMemory"]
+
+T = TypeVar("T")
+
+FIELDS = ("views", "group", "labels", "projection", "stashed", "distance_bounds")
+
+
+class InMemory:
+    """Blocks are slices of the user's arrays; labels and projections are kept beside them."""
+
+    name = "memory"
+
+    def __init__(self, kernels: Kernels, block_rows: int | None = None) -> None:
+        self.kernels = kernels
+        self.n_samples = 0
+        self._block_rows = block_rows
+        self._blocks: list[Block] = []
+        self.changed: frozenset[str] = frozenset()  # fields that the last `map_reduce` replaced
+
+    def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
+        """Cut the rows into blocks of whole chunks; views on disk are read."""
+        self._data = data.in_memory()
+        self.n_samples = data.n_samples
+        if self._block_rows is None:
+            self._block_rows = rows_per_block(sum(data.n_features) * data.dtype.itemsize)
+        assert self._block_rows % CHUNK_ROWS == 0
+        self._weights = np.ones(self.n_samples) if weights is None else weights
+        self.apply_scalings([ViewScaling(v) for v in range(data.n_views)])
+
+    def apply_scalings(
+        self, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
+    ) -> FloatArray:
+        """Scale the rows; row factors come by a visit."""
+        present = self._data.present
+        which = [scaling.view for scaling in scalings]
+        counts = (
+            np.full(self.n_samples, len(scalings))
+            if present is None
+            else present[:, which].sum(axis=1)
+        )
+        known = np.unique(counts if n_present is None else np.concatenate([counts, n_present]))
+        group = np.searchsorted(known, counts)
+        each_view = range(self._data.n_views)
+        self._blocks = [
+            Block(
+                views=tuple(_view_rows(self._data, scaling, rows) for scaling in scalings),
+                weights=self._weights[rows],
+                group=group[rows],
+                labels=np.zeros(rows.stop - rows.start, dtype=np.int32),
+                projection=np.empty((rows.stop - rows.start, 0), dtype=self._data.dtype),
+                given=tuple(_view_rows(self._data, ViewScaling(v), rows) for v in each_view),
+            )
+            for rows in self._row_slices()
+        ]
+        return known.astype(np.float64)
+
+    def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
+        """All blocks where that is no more than `n_rows`, else rows drawn without replacement."""
+        if n_rows >= self.n_samples:
+            return tuple(self._blocks)
+        chosen = np.sort(rng.choice(self.n_samples, n_rows, replace=False))
+        slices = list(self._row_slices())
+        cuts = np.searchsorted(chosen, [rows.stop for rows in slices])
+        parts = np.split(chosen, cuts[:-1])
+        return tuple(
+            _take(block, part - rows.start)
+            for block, rows, part in zip(self._blocks, slices, parts, strict=True)
+            if part.size
+        )
+
+    def subsample(self, n_rows: int, rng: np.random.Generator) -> InMemory:
+        """Rows drawn without replacement, copied."""
+        if n_rows >= self.n_samples:
+            return self
+        chosen = np.sort(rng.choice(self.n_samples, n_rows, replace=False))
+        engine = InMemory(self.kernels)
+        engine.load(self._data[chosen], self._weights[chosen])
+        return engine
+
+    def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
+        """Visit the blocks in order; add as they come, so that one result is held at a time."""
+        total: T = reduce(add, self._visit_all(visit, *shared))
+        return total
+
+    def _visit_all(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> Iterator[Any]:
+        """Blocks side by side where each thread gets one; of fewer, BLAS shares the products."""
+
+        def go(block: Block) -> tuple[Block, T]:
+            return visit(block, self.kernels, *shared)
+
+        self.changed = frozenset()
+        is_wide = len(self._blocks) >= n_threads()
+        visits = side_by_side(go, self._blocks) if is_wide else map(go, self._blocks)
+        for position, (after, result) in enumerate(visits):
+            before = self._blocks[position]
+            if after is not before:
+                self.changed |= {
+                    field for field in FIELDS if getattr(after, field) is not getattr(before, field)
+                }
+                self._blocks[position] = self._hold(before, after)
+            yield result
+
+    def _hold(self, before: Block, after: Block) -> Block:
+        """Keep what a visit made of a block: here, where it is."""
+        return after
+
+    def scan(
+        self,
+        visit: Callable[..., tuple[Block, T]],
+        carry: T,
+        seed: int,
+        *shared: object,
+        row_filter: RowFilter | None = None,
+    ) -> T:
+        """Visit the chunks in an order drawn from `seed`, their rows from (seed, chunk)."""
+        if row_filter is not None:
+            return self._scan_chosen(row_filter, visit, carry, seed, *shared)
+        assert self._block_rows is not None
+        chunks_per_block = self._block_rows // CHUNK_ROWS
+        n_chunks = -(-self.n_samples // CHUNK_ROWS)
+        for chunk in np.random.default_rng(seed).permutation(n_chunks):
+            block = self._blocks[chunk // chunks_per_block]
+            start = chunk % chunks_per_block * CHUNK_ROWS
+            part = _slice(block, slice(start, start + CHUNK_ROWS))
+            order = np.random.default_rng((seed, chunk)).permutation(len(part.labels))
+            part, carry = visit(part, self.kernels, carry, order, *shared)
+            block.labels[start : start + CHUNK_ROWS] = part.labels
+        return carry
+
+    def _scan_chosen(
+        self,
+        row_filter: RowFilter,
+        visit: Callable[..., tuple[Block, T]],
+        carry: T,
+        seed: int,
+        *shared: object,
+    ) -> T:
+        """Gather chosen rows, no more at once than a block may have, and visit them."""
+
+        def pick(block: Block) -> NDArray[np.bool_]:
+            return row_filter(block, self.kernels, carry, *shared)
+
+        chosen = np.flatnonzero(np.concatenate(list(side_by_side(pick, self._blocks))))
+        chosen = np.random.default_rng(seed).permutation(chosen)
+        at_once = rows_per_block(max(self._blocks[0].projection[:1].nbytes, 1))
+        for start in range(0, len(chosen), at_once):
+            rows, order = np.unique(chosen[start : start + at_once], return_inverse=True)
+            subset, carry = visit(self._few(rows), self.kernels, carry, order, *shared)
+            for block, own, there in self._by_block(rows):
+                block.labels[there] = subset.labels[own]
+        return carry
+
+    def _few(self, rows: IntArray) -> Block:
+        """Some rows of all blocks, without their views."""
+        parts = [_slice(block, there) for block, _, there in self._by_block(rows)]
+
+        def joined(field: str) -> NDArray[Any]:
+            return np.concatenate([getattr(part, field) for part in parts])
+
+        return Block((), joined("weights"), joined("group"), joined("labels"), joined("projection"))
+
+    def _by_block(self, rows: IntArray) -> Iterator[tuple[Block, slice, IntArray]]:
+        """Each block that has some of the rows, which of them it has, and where; rows rise."""
+        assert self._block_rows is not None
+        which, begins = np.unique(rows // self._block_rows, return_index=True)
+        for position, own in zip(which, pairwise([*begins, len(rows)]), strict=True):
+            there = rows[slice(*own)] - position * self._block_rows
+            yield self._blocks[position], slice(*own), there
+
+    def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
+        """Concatenate one field of all blocks."""
+        return np.concatenate([getattr(block, field) for block in self._blocks])
+
+    def put_labels(self, labels: NDArray[np.int32]) -> None:
+        """Give each row its label."""
+        for position, rows in enumerate(self._row_slices()):
+            self._blocks[position] = replace(self._blocks[position], labels=labels[rows].copy())
+
+    def _row_slices(self) -> Iterator[slice]:
+        assert self._block_rows is not None
+        for start in range(0, self.n_samples, self._block_rows):
+            yield slice(start, min(start + self._block_rows, self.n_samples))
+
+
+def _view_rows(data: MultiViewData, scaling: ViewScaling, rows: slice) -> ViewRows:
+    """Rows of one scaled view; what a sample lacks gets the factor zero."""
+    values = _slice_rows(data.arrays[scaling.view], rows)
+    factor = absent = None
+    if data.present is not None and not data.present[rows, scaling.view].all():
+        present = data.present[rows, scaling.view]
+        factor = present.astype(np.float64)
+        absent = np.flatnonzero(~present)
+    return ViewRows(values, scaling.takes_root, scaling.scale, scaling.offset, factor, absent)
+
+
+def _slice_rows(view: View, rows: slice) -> View:
+    """Some rows, nothing copied: scipy copies what it slices, and indices of 64 bits."""
+    if not isinstance(view, sparse.csr_array):
+        return view[rows]
+    ends = view.indptr[rows.start : rows.stop + 1]
+    stored = slice(ends[0], ends[-1])
+    part = sparse.csr_array((rows.stop - rows.start, view.shape[1]), dtype=view.dtype)
+    part.data, part.indices, part.indptr = view.data[stored], view.indices[stored], ends - ends[0]
+    return part
+
+
+def _slice(block: Block, rows: slice | IntArray) -> Block:
+    """Some rows of a block, without its views: the label step does not read them."""
+    return Block(
+        (), block.weights[rows], block.group[rows], block.labels[rows], block.projection[rows]
+    )
+
+
+def _take(block: Block, rows: NDArray[np.intp]) -> Block:
+    """Some rows of a block, views included."""
+    views = tuple(
+        replace(
+            view,
+            values=view.values[rows],
+            factor=None if view.factor is None else view.factor[rows],
+            absent=None if view.absent is None else np.flatnonzero(np.isin(rows, view.absent)),
+        )
+        for view in block.views
+    )
+    return Block(
+        views, block.weights[rows], block.group[rows], block.labels[rows], block.projection[rows]
+    )

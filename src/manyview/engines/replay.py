@@ -1,0 +1,156 @@
+"""Passes that are written down, so that a fit that was killed goes on where it was.
+
+A fit that resumes runs the same program again. A pass that is in the journal is not made: the
+solver is told what it returned. Before the first pass that is not, the rows are brought to the
+state that they had: visits that changed more than labels are made again (projections are not
+history, they can be computed), and the labels are taken from the journal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyview.data.scaling import ViewScaling
+from manyview.data.views import MultiViewData
+from manyview.engines import Engine, RowFilter
+from manyview.engines.memory import InMemory
+from manyview.kernels.block import Block
+from manyview.utils.types import FloatArray
+
+__all__ = ["Journal", "ReplayEngine"]
+
+T = TypeVar("T")
+
+
+class Journal(Protocol):
+    """Where passes are written down, in the order in which they were made."""
+
+    def replay(self, number: int) -> tuple[Any, bool] | None:
+        """What a pass returned, and whether it changed more than labels; None beyond the last."""
+
+    def write(
+        self,
+        number: int,
+        result: object,
+        is_remade: bool,
+        labels: NDArray[np.int32] | None,
+    ) -> None:
+        """Note a pass; `labels` where it changed them."""
+
+    def labels(self) -> NDArray[np.int32] | None:
+        """The labels after the last pass; None where no pass has changed them."""
+
+
+class ReplayEngine:
+    """An engine with a journal."""
+
+    def __init__(self, engine: InMemory, journal: Journal) -> None:
+        self._engine = engine
+        self._journal: Journal | None = journal
+        self._number = 0
+        self._to_remake: list[tuple[Callable[..., Any], tuple[object, ...]]] = []
+        self._is_behind = journal.replay(0) is not None
+        self.name, self.kernels, self.n_samples = engine.name, engine.kernels, 0
+
+    def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
+        """Take the rows in; what was done to other rows is past."""
+        self._to_remake.clear()
+        self._engine.load(data, weights)
+        self.n_samples = self._engine.n_samples
+
+    def apply_scalings(
+        self, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
+    ) -> FloatArray:
+        """Scale the views anew."""
+        self._to_remake.clear()
+        return self._engine.apply_scalings(scalings, n_present)
+
+    def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
+        """Some rows as they are now. Few samples only are solved so: they are not recorded."""
+        self._catch_up()
+        self._journal = None
+        return self._engine.sample(n_rows, rng)
+
+    def subsample(self, n_rows: int, rng: np.random.Generator) -> Engine:
+        """An engine with some of the rows, which is not recorded."""
+        subset = self._engine.subsample(n_rows, rng)
+        return self if subset is self._engine else subset
+
+    def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
+        """Visit all blocks, or tell what came of it."""
+        known = self._replay_next()
+        if known is not None:
+            result, is_remade = known
+            if is_remade:
+                self._remember(visit, shared)
+            return result  # type: ignore[no-any-return]
+        result = self._engine.map_reduce(visit, *shared)
+        changed = self._engine.changed
+        self._write(result, bool(changed - {"labels"}), "labels" in changed)
+        return result
+
+    def scan(
+        self,
+        visit: Callable[..., tuple[Block, T]],
+        carry: T,
+        seed: int,
+        *shared: object,
+        row_filter: RowFilter | None = None,
+    ) -> T:
+        """Visit all chunks, or tell what came of it."""
+        known = self._replay_next()
+        if known is not None:
+            return known[0]  # type: ignore[no-any-return]
+        result = self._engine.scan(visit, carry, seed, *shared, row_filter=row_filter)
+        self._write(result, False, True)
+        return result
+
+    def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
+        """Bring one sample-sized array to the host; while passes are told, the labels after all."""
+        if self._is_behind and field == "labels" and self._next() is not None:
+            assert self._journal is not None
+            latest = self._journal.labels()
+            return np.zeros(self.n_samples, dtype=np.int32) if latest is None else latest
+        self._catch_up()
+        return self._engine.gather(field)
+
+    def _next(self) -> tuple[Any, bool] | None:
+        """The next pass, if it is in the journal."""
+        return None if self._journal is None else self._journal.replay(self._number)
+
+    def _replay_next(self) -> tuple[Any, bool] | None:
+        """The next pass, if it is in the journal; else the rows are brought up to date."""
+        known = self._next()
+        if known is None:
+            self._catch_up()
+        else:
+            self._number += 1
+        return known
+
+    def _remember(self, visit: Callable[..., Any], shared: tuple[object, ...]) -> None:
+        """Of a visit made several times in a row, only the last needs to be made again."""
+        if self._to_remake and self._to_remake[-1][0] is visit:
+            self._to_remake.pop()
+        self._to_remake.append((visit, shared))
+
+    def _catch_up(self) -> None:
+        """Bring the rows to the state after the last pass that was told."""
+        if not self._is_behind:
+            return
+        self._is_behind = False
+        for visit, shared in self._to_remake:
+            self._engine.map_reduce(visit, *shared)
+        assert self._journal is not None
+        labels = self._journal.labels()
+        if labels is not None:
+            self._engine.put_labels(labels)
+
+    def _write(self, result: object, is_remade: bool, has_new_labels: bool) -> None:
+        if self._journal is not None:
+            labels = self._engine.gather("labels") if has_new_labels else None
+            self._journal.write(self._number, result, is_remade, labels)
+            self._number += 1

@@ -1,0 +1,190 @@
+"""A fit as tables. The views are read in pieces; the map is made of `N_MAPPED` samples at most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from manyview.data.views import MultiViewData
+from manyview.inspection.features import Profile, profile_view
+from manyview.inspection.map import (
+    cluster_means,
+    draw_rows,
+    embed_rows,
+    place_samples,
+    place_view,
+)
+from manyview.solver.inference import Assignment
+from manyview.utils.types import FloatArray, IntArray
+
+__all__ = ["DOUBTFUL", "Explanation", "FittedModel", "explain_fit"]
+
+DOUBTFUL = 0.5  # a confidence below: the next cluster would cost less than twice as much
+N_TOP = 10  # features of a view and cluster
+N_DRAWN = 20  # features of a view in the heatmap, about
+N_TYPICAL = 10  # samples of a cluster
+N_DOUBTFUL = 10  # samples of a cluster
+N_MAPPED = 100_000  # samples
+
+
+class FittedModel(Protocol):
+    """What a fitted estimator has to offer to be explained and reported."""
+
+    n_init: int
+    labels_: NDArray[np.int32]
+    confidence_: FloatArray
+    stability_: float
+    view_names_: tuple[str, ...]
+    view_weights_: FloatArray
+    cluster_view_weights_: FloatArray
+    space_weights_: FloatArray
+    bases_: list[list[FloatArray]]
+    scalings_: list[tuple[str, str | None]]
+    cluster_centers_: list[FloatArray]
+    objective_: float
+    objective_history_: FloatArray
+    n_iter_: int
+    converged_: bool
+    engine_: str
+
+    def transform(self, X: Any) -> Any:
+        """Embed samples."""
+
+    def get_params(self) -> dict[str, Any]:
+        """Parameters by name."""
+
+    def explain(self, X: Any = None) -> Explanation:
+        """Tell what sets the clusters apart."""
+
+    def assign(self, X: Any) -> Assignment:
+        """Find the first and the second choice of each sample."""
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Why the clusters are what they are. Samples go by their names, else by their positions.
+
+    Attributes
+    ----------
+    view_weights : DataFrame, one row a cluster, one column a view
+        Share of the view in what sets the cluster apart; a row sums to 1. Below zero, the view by
+        itself would draw the cluster the other way.
+    features : DataFrame
+        The features that differ most, the strongest first: cluster, view, feature, its position,
+        direction ("higher" or "lower"), effect (mean of the cluster less mean of the rest, over
+        their pooled standard deviation), both means, and n, the samples of the cluster that have
+        the view.
+    heatmap : DataFrame, one row a view and feature, one column a cluster
+        Mean of the cluster less mean of all samples, in standard deviations of the feature.
+    exemplars : DataFrame
+        Typical samples: those nearest to the mean of their cluster in the embedding.
+    doubtful : DataFrame
+        Samples of a confidence below 0.5, at most ten a cluster, the least sure first, and the
+        cluster that each would go to next.
+    confidence : DataFrame, one row a sample
+        Cluster and confidence of each sample.
+    map : DataFrame, one row a sample of the map
+        Position, cluster, confidence, and x and y: samples stand between the places of the
+        clusters, nearer to those that they resemble. Of more than 100 000 samples some are drawn.
+    view_maps : dict of DataFrames
+        For each view, x and y of the same samples by its features alone; NaN where one lacks it.
+    """
+
+    view_weights: pd.DataFrame
+    features: pd.DataFrame
+    heatmap: pd.DataFrame
+    exemplars: pd.DataFrame
+    doubtful: pd.DataFrame
+    confidence: pd.DataFrame
+    map: pd.DataFrame
+    view_maps: Mapping[str, pd.DataFrame]
+
+    def __repr__(self) -> str:
+        """Name the tables and their sizes; the tables themselves fill screens."""
+        tables = {name: part for name, part in vars(self).items() if name != "view_maps"}
+        lines = [f"  .{name}: {len(part):,} × {part.shape[1]}" for name, part in tables.items()]
+        maps = f"  .view_maps: {', '.join(self.view_maps)}"
+        return "\n".join(["Explanation, rows × columns of", *lines, maps])
+
+
+def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
+    """Make the tables of a fit to `data`."""
+    labels, k = model.labels_, len(model.cluster_centers_[0])
+    names = pd.RangeIndex(len(data)) if data.sample_names is None else data.sample_names
+    samples = pd.DataFrame(
+        {"cluster": labels, "confidence": model.confidence_},
+        index=names.to_flat_index().rename("sample"),
+    )
+    profiles = _profiles(model, data)
+    rows = draw_rows(labels, N_MAPPED)
+    embedding = embed_rows(model.transform, data, rows)  # (rows, D)
+    points = place_samples(embedding, labels[rows], k)
+    mapped = samples.iloc[rows]
+    return Explanation(
+        view_weights=pd.DataFrame(
+            model.cluster_view_weights_,
+            index=pd.RangeIndex(k, name="cluster"),
+            columns=pd.Index(data.view_names, name="view"),
+        ),
+        features=_features(profiles),
+        heatmap=pd.concat(
+            {name: profile.heatmap(N_DRAWN) for name, profile in profiles.items()}, names=["view"]
+        ),
+        exemplars=_exemplars(embedding, mapped, rows),
+        doubtful=_doubtful(model, data, samples),
+        confidence=samples,
+        map=mapped.assign(position=rows, x=points[:, 0], y=points[:, 1]),
+        view_maps={
+            name: pd.DataFrame(
+                place_view(data, v, rows, profile), columns=["x", "y"], index=mapped.index
+            )
+            for v, (name, profile) in enumerate(profiles.items())
+        },
+    )
+
+
+def _profiles(model: FittedModel, data: MultiViewData) -> dict[str, Profile]:
+    return {
+        name: profile_view(
+            data.views[v],
+            None if data.present is None else data.present[:, v],
+            model.labels_,
+            model.cluster_centers_[v],
+            data.feature_names[v],
+        )
+        for v, name in enumerate(data.view_names)
+    }
+
+
+def _features(profiles: Mapping[str, Profile]) -> pd.DataFrame:
+    """Top features of all views, by cluster and then in the order of the views."""
+    tables = [profile.top(N_TOP).assign(view=name) for name, profile in profiles.items()]
+    together = pd.concat(tables).sort_values("cluster", kind="stable", ignore_index=True)
+    first = ["cluster", "view", "feature"]
+    return together[first + [column for column in together if column not in first]]
+
+
+def _exemplars(embedding: NDArray[Any], mapped: pd.DataFrame, rows: IntArray) -> pd.DataFrame:
+    """The samples of least distance to the mean of their cluster."""
+    cluster = mapped["cluster"].to_numpy()
+    means = cluster_means(embedding, cluster, cluster.max() + 1)
+    distance = np.linalg.norm(embedding - means[cluster], axis=1)
+    table = pd.DataFrame(
+        {"cluster": cluster, "sample": mapped.index, "position": rows, "distance": distance}
+    ).sort_values(["cluster", "distance"], kind="stable")
+    return table.groupby("cluster").head(N_TYPICAL).reset_index(drop=True)
+
+
+def _doubtful(model: FittedModel, data: MultiViewData, samples: pd.DataFrame) -> pd.DataFrame:
+    """The least sure samples of each cluster, and where they would go next."""
+    table = samples.reset_index().assign(position=np.arange(len(samples)))
+    table = table[table["confidence"] < DOUBTFUL].sort_values("confidence", kind="stable")
+    table = table.groupby("cluster").head(N_DOUBTFUL)
+    positions = table["position"].to_numpy()
+    following = model.assign(data[positions]).next_labels if len(table) else table["cluster"]
+    return table.assign(next_cluster=following).reset_index(drop=True)

@@ -1,0 +1,158 @@
+"""Tables as text: the encoding, the separator and the decimal sign are found, not asked for."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import re
+from itertools import islice
+from pathlib import Path
+
+import pandas as pd
+
+from manyview.exceptions import ViewError
+
+SEPARATORS = ",;\t|"
+LOOKED_AT = 20  # lines that tell the separator
+PIECE = 1 << 22  # bytes that are decoded at a time
+BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+UTF8_LETTER = re.compile(
+    rb"[\xc2\xc3][\x80-\xbf]"
+)  # of Western Europe; in Windows-1252, Ã and a sign
+NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
+DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
+
+
+def read_text(path: Path, id: str | None) -> tuple[pd.DataFrame, list[str]]:
+    """Read a table of text; return it with sentences on what was unusual."""
+    encoding = _encoding(path)
+    notes = [f"{path} is not UTF-8; it was read as Windows-1252."] if encoding == "cp1252" else []
+    with path.open(encoding=encoding, newline="", errors="replace") as file:
+        lines = list(islice((line for line in file if line.strip()), LOOKED_AT))
+    if not lines:
+        msg = f"{path} is empty; expected a header and one row a sample."
+        raise ViewError(msg)
+    separator = _separator(lines)
+    fields = list(csv.reader(lines, delimiter=separator))
+    header = [name.strip() for name in fields[0]]
+    is_headless = all(map(NUMBER.fullmatch, header)) and not _counts(header)
+    if is_headless:
+        notes.append(f"{path} has no header: its first row holds numbers, and was read as values.")
+    else:
+        header = _with_corner(header, fields[1:], path)
+        notes += _perhaps_headless(header, path)
+    frame = pd.read_csv(
+        path,
+        sep=separator,
+        decimal="," if separator != "," and _has_decimal_commas(fields[1:]) else ".",
+        encoding=encoding,
+        encoding_errors="replace",
+        header=None if is_headless else 0,
+        names=list(range(len(header))),  # pandas would rename what the header has twice
+        dtype={j: str for j, name in enumerate(header) if name == id or (j == 0 and name == "")},
+        low_memory=False,
+    ).copy()  # pandas reads column by column, and a copy puts them together
+    if is_headless:
+        return frame, notes
+    frame.columns = pd.Index(header, dtype=object)
+    return with_index(frame), notes
+
+
+def with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Make a first column without a name, as R and pandas write it, the index."""
+    if frame.columns[0] != "" or frame.empty or frame.iloc[:, 0].isna().any():
+        return frame
+    return frame.set_axis(pd.Index(frame.iloc[:, 0])).iloc[:, 1:]
+
+
+def _perhaps_headless(header: list[str], path: Path) -> list[str]:
+    """A sentence about a first row that may be a sample: a name and numbers."""
+    others = header[1:]
+    if not others or _counts(others) or not all(map(NUMBER.fullmatch, others)):
+        return []
+    return [f"{path}: the first row holds numbers and was read as names. Add a header if it lacks."]
+
+
+def _with_corner(header: list[str], rows: list[list[str]], path: Path) -> list[str]:
+    """Add the name that R leaves out: an empty one for the first column."""
+    n_more = max((len(row) for row in rows), default=0) - len(header)
+    if n_more <= 0:
+        return header
+    if n_more > 1 or any(len(row) > len(header) and row[-1] == "" for row in rows):
+        msg = (
+            f"{path} has rows with more fields than its header, which has {len(header)}. "
+            "Name every column, and end no row with a separator."
+        )
+        raise ViewError(msg)
+    return ["", *header]
+
+
+def _encoding(path: Path) -> str:
+    """Find the encoding from the first bytes, else by trying UTF-8."""
+    with path.open("rb") as file:
+        head = file.read(4096)
+        for mark, encoding in BYTE_ORDER_MARKS.items():
+            if head.startswith(mark):
+                return encoding
+        if b"\0" in head:
+            return _utf16_without_mark(head, path)
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            decoder.decode(head)
+            for piece in iter(lambda: file.read(PIECE), b""):
+                decoder.decode(piece)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return _windows(path)
+    return "utf-8"
+
+
+def _windows(path: Path) -> str:
+    """Windows-1252, Latin-1 with the signs that Windows adds; refuse text that is UTF-8 in part."""
+    with path.open("rb") as file:
+        if any(UTF8_LETTER.search(piece) for piece in iter(lambda: file.read(PIECE), b"")):
+            msg = (
+                f"{path} mixes encodings: some of its text is UTF-8 and some is not, so names may "
+                "be wrong. Save all of it in one encoding, best in UTF-8."
+            )
+            raise ViewError(msg)
+    return "cp1252"
+
+
+def _utf16_without_mark(head: bytes, path: Path) -> str:
+    """Every second byte of Western text in UTF-16 is zero; anything else is no text."""
+    for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
+        if head[first::2].count(0) > 0.9 * len(head[first::2]) and 0 not in head[1 - first :: 2]:
+            return encoding
+    msg = f"{path} is not text, though it ends in '{path.suffix}'; check what kind of file it is."
+    raise ViewError(msg)
+
+
+def _separator(lines: list[str]) -> str:
+    """The sign that cuts all lines into the same number of fields, and into the most."""
+    bare = [re.sub(r'"[^"]*"', "", line) for line in lines]
+
+    def regularity(separator: str) -> tuple[bool, bool, int]:
+        first, *others = (line.count(separator) for line in bare)
+        is_regular = first > 0 and all(count == first for count in others)
+        lacks_corner = len(set(others)) == 1 and others[0] == first + 1  # as R writes it
+        return is_regular, lacks_corner, first
+
+    return max(SEPARATORS, key=regularity)
+
+
+def _has_decimal_commas(rows: list[list[str]]) -> bool:
+    fields = [field for row in rows for field in row]
+    return any(map(DECIMAL_COMMA.fullmatch, fields)) and not any(
+        map(DECIMAL_POINT.fullmatch, fields)
+    )
+
+
+def _counts(header: list[str]) -> bool:
+    """Whether the header counts its columns, as pandas does for arrays."""
+    return header in ([str(j + start) for j in range(len(header))] for start in (0, 1))

@@ -1,0 +1,180 @@
+"""Clusters of single cells and other omics samples, written where scanpy and muon look for them.
+
+Each function reads its views from a MuData or an AnnData, fits an `OMVCDR` and adds to the object:
+`obs[key]` (the cluster, a categorical), `obs[key + "_confidence"]`, `obsm["X_" + key]` (the
+embedding) and `uns[key]` (parameters, view weights, stability, versions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from manyview.data.containers import (
+    LabeledValues,
+    check_axis,
+    is_annotated,
+    is_multimodal,
+    place,
+    unwrap_container,
+)
+from manyview.data.views import MultiViewData
+from manyview.exceptions import ViewError
+from manyview.omvcdr import OMVCDR
+
+__all__ = ["cluster_anndata", "cluster_mudata"]
+
+LIBRARIES = ("manyview", "numpy", "scikit-learn")
+
+
+def cluster_mudata(
+    mdata: Any,
+    n_clusters: int = 8,
+    key_added: str = "manyview",
+    *,
+    use_rep: str | Mapping[str, str] | None = None,
+    layer: str | Mapping[str, str] | None = None,
+    **parameters: Any,
+) -> OMVCDR:
+    """Cluster the samples of a MuData, whose modalities are the views.
+
+    Parameters
+    ----------
+    mdata : MuData
+        Every sample that any modality has is clustered; what a sample lacks is a missing view. The
+        result is added to it.
+    n_clusters : int, default=8
+        Number of clusters.
+    key_added : str, default="manyview"
+        Name of what is added.
+    use_rep : str or dict, optional
+        Entry of `obsm` to read in place of X, such as "X_pca": of all modalities, or by modality.
+    layer : str or dict, optional
+        Layer to read in place of X: of all modalities, or by modality.
+    **parameters
+        Parameters of OMVCDR.
+
+    Returns
+    -------
+    OMVCDR
+        The fitted estimator, for `predict`, `save` and the rest.
+    """
+    _check_kind(is_multimodal(mdata), mdata, "cluster_mudata", "a MuData")
+    check_axis(mdata)
+    reps = _by_modality(use_rep, "use_rep", mdata)
+    layers = _by_modality(layer, "layer", mdata)
+    if both := sorted(set(reps) & set(layers)):
+        msg = f"use_rep and layer both say what to read of {both}; give one for each modality."
+        raise ViewError(msg)
+    sheets = {}
+    for name, part in mdata.mod.items():
+        if name in reps:
+            sheets[name] = _entry(part, "obsm", reps[name], name)
+        elif name in layers:
+            sheets[name] = _entry(part, "layers", layers[name], name)
+        else:
+            sheets[name] = unwrap_container(part, name)
+    views = MultiViewData.of(place(sheets, mdata.obs_names))
+    return _cluster(mdata, views, key_added, OMVCDR(n_clusters, **parameters))
+
+
+def cluster_anndata(
+    adata: Any,
+    n_clusters: int = 8,
+    key_added: str = "manyview",
+    *,
+    views: Mapping[str, str] | Sequence[str] | str,
+    **parameters: Any,
+) -> OMVCDR:
+    """Cluster the samples of an AnnData, of which several entries are the views.
+
+    Parameters
+    ----------
+    adata : AnnData
+        The result is added to it.
+    n_clusters : int, default=8
+        Number of clusters.
+    key_added : str, default="manyview"
+        Name of what is added.
+    views : dict or list of str, or str
+        What to read: "X", an entry of `obsm` or a layer; the keys of a dict name the views. A row
+        of nothing but NaN is a missing view.
+    **parameters
+        Parameters of OMVCDR.
+
+    Returns
+    -------
+    OMVCDR
+        The fitted estimator, for `predict`, `save` and the rest.
+    """
+    _check_kind(is_annotated(adata), adata, "cluster_anndata", "an AnnData")
+    keys = [views] if isinstance(views, str) else views
+    named = dict(keys) if isinstance(keys, Mapping) else {key: key for key in keys}
+    sheets = {}
+    for name, key in named.items():
+        field = "obsm" if key in adata.obsm else "layers"
+        is_main = key == "X" and key not in getattr(adata, field)
+        sheets[name] = unwrap_container(adata, name) if is_main else _entry(adata, field, key, name)
+    return _cluster(adata, MultiViewData.of(sheets), key_added, OMVCDR(n_clusters, **parameters))
+
+
+def _check_kind(is_right: bool, given: object, function: str, expected: str) -> None:
+    if not is_right:
+        msg = (
+            f"{function} expects {expected}; received a {type(given).__name__}. Pass other views "
+            "to OMVCDR.fit."
+        )
+        raise ViewError(msg)
+
+
+def _by_modality(keys: str | Mapping[str, str] | None, name: str, mdata: Any) -> dict[str, str]:
+    """What to read of each modality that is named."""
+    if keys is None:
+        return {}
+    if isinstance(keys, str):
+        return dict.fromkeys(mdata.mod, keys)
+    if unknown := sorted(set(keys) - set(mdata.mod)):
+        msg = f"{name} names {unknown}; the MuData has the modalities {list(mdata.mod)}."
+        raise ViewError(msg)
+    return dict(keys)
+
+
+def _entry(adata: Any, field: str, key: str, name: str) -> LabeledValues:
+    """One entry of `obsm` or `layers`, with the sample names of the AnnData."""
+    entries = getattr(adata, field)
+    if key not in entries:
+        msg = (
+            f"View '{name}' should be {key!r}; expected X, an entry of obsm ({list(adata.obsm)}) "
+            f"or a layer ({list(adata.layers)})."
+        )
+        raise ViewError(msg)
+    values = entries[key]
+    values = values.to_memory() if hasattr(values, "to_memory") else values
+    sheet = replace(unwrap_container(values, name), rows=adata.obs_names)
+    return sheet if field == "obsm" else replace(sheet, columns=np.asarray(adata.var_names, object))
+
+
+def _cluster(container: Any, data: MultiViewData, key: str, model: OMVCDR) -> OMVCDR:
+    """Fit, and write the result into the container."""
+    embedding = model.fit(data).transform(data)
+    categories = [str(c) for c in range(model.labels_.max() + 1)]
+    container.obs[key] = pd.Categorical(model.labels_.astype(str), categories=categories)
+    container.obs[f"{key}_confidence"] = model.confidence_
+    container.obsm[f"X_{key}"] = np.asarray(embedding)  # a frame where scikit-learn is set so
+    container.uns[key] = {
+        "params": {name: _storable(value) for name, value in model.get_params().items()},
+        "view_weights": dict(zip(model.view_names_, model.view_weights_.tolist(), strict=True)),
+        "stability": model.stability_,
+        "versions": {library: version(library) for library in LIBRARIES},
+    }
+    return model
+
+
+def _storable(value: object) -> bool | int | float | str:
+    """A value that files of AnnData hold; None and lists become text."""
+    return value if isinstance(value, bool | int | float | str) else str(value)

@@ -1,0 +1,269 @@
+"""Read new samples for a fit whose views are known: find the views, and bring features in order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy import sparse
+
+from manyview.data.containers import merged_index
+from manyview.data.views import MultiViewData
+from manyview.exceptions import ViewError
+from manyview.io._assembly import (
+    PathLike,
+    check_options,
+    described,
+    read_tables,
+    rows_of,
+    spread,
+    with_view_names,
+)
+from manyview.io._matching import check_names, name_samples
+from manyview.io._missing_values import Filled, fill, without_empty_rows
+from manyview.io._table import Table
+from manyview.io.tables import LoadedViews, Samples
+
+__all__ = ["FittedView", "read_new_samples"]
+
+ENOUGH = 0.5  # share of a view's features by which a table is taken for it
+SHOWN = 5  # names in a sentence
+
+
+@dataclass(frozen=True, eq=False)
+class FittedView:
+    """A view that a fit has seen.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    means : array of shape (d_v,)
+        Mean of each feature.
+    features : array of str of shape (d_v,), or None
+        Names of the features, where the fit knew them.
+    """
+
+    name: str
+    means: NDArray[np.float64]
+    features: NDArray[np.object_] | None = None
+
+
+def read_new_samples(
+    paths: PathLike | Sequence[PathLike],
+    fitted_views: Sequence[FittedView],
+    *,
+    id: str | None = None,
+    samples: Samples = "auto",
+    nan: Literal["fail", "feature-mean"] = "fail",
+    view_names: Sequence[str] | None = None,
+) -> LoadedViews:
+    """Read some or all views of new samples, in the order of views and features of a fit.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        Files or folders, as for `read_views`. A table is the view of its name, else the one with
+        its features, else the only one of its width.
+    fitted_views : sequence of FittedView
+        The views of the fit.
+    id : str, optional
+        Name of the column with the sample names.
+    samples : {"auto", "rows", "columns"}, default="auto"
+        Where the samples are. "auto": opposite the side that names features of the fit.
+    nan : {"fail", "feature-mean"}, default="fail"
+        What to do with NaN in part of a row, and with features that a file lacks: refuse them, or
+        fill in the mean of the feature in the fit.
+    view_names : sequence of str, optional
+        Names of the views of the fit, one a table, where those of the files say nothing.
+
+    Returns
+    -------
+    Intake
+        All views of the fit; those that no file has are marked as missing.
+    """
+    check_options(samples=(samples, Samples), nan=(nan, Literal["fail", "feature-mean"]))
+    unknown = [
+        name for name in view_names or () if name not in {view.name for view in fitted_views}
+    ]
+    if unknown:
+        msg = f"The model has no view {unknown[0]!r} (--views); it has {_listed(known)}."
+        raise ViewError(msg)
+    tables, notes = read_tables(paths, id)
+    tables = with_view_names(tables, view_names)
+    notes += [note for table in tables for note in table.notes]
+    chosen = [_choose(table, fitted_views, samples) for table in tables]
+    _refuse_twins(tables, [v for v, _ in chosen], fitted_views)
+    tables = [
+        replace(table.turned() if side else table, view=fitted_views[v].name)
+        for table, (v, side) in zip(tables, chosen, strict=True)
+    ]
+    check_names(tables)
+    tables, remarks = name_samples(tables)
+    tables = [without_empty_rows(table) for table in tables]
+    notes += remarks
+    filled: dict[int, Filled] = {}
+    for table, (v, _) in zip(tables, chosen, strict=True):
+        ordered, remarks = _in_order(table, fitted_views[v], nan)
+        filled[v] = fill(ordered, nan, fitted_views[v].means)
+        notes += remarks
+    notes += [
+        f"The view {view.name!r} is missing: its part is left to the other views."
+        for v, view in enumerate(fitted_views)
+        if v not in filled
+    ]
+    names = merged_index([table.samples for table in tables], "outer")
+    parts = [filled[v] for v, _ in chosen]
+    found = [
+        described(table, part, names, tables) for table, part in zip(tables, parts, strict=True)
+    ]
+    return LoadedViews(_assembled(filled, fitted_views, names), pd.DataFrame(found), tuple(notes))
+
+
+def _choose(table: Table, fitted_views: Sequence[FittedView], samples: str) -> tuple[int, bool]:
+    """Which view a table holds, and whether its samples are in the columns."""
+    own = [v for v, view in enumerate(fitted_views) if view.name == table.view]
+    shares = {
+        (v, side): _share(table.rows if side else table.columns, fitted_views[v].features)
+        for v in own or range(len(fitted_views))
+        for side in _sides(table, samples)
+    }
+    best = max(shares.values())
+    if best[0] >= ENOUGH:
+        choices = [choice for choice, share in shares.items() if share == best]
+    else:
+        choices = [
+            (v, side) for v, side in shares if own or _fits_nameless(table, fitted_views[v], side)
+        ]
+    views = sorted({v for v, _ in choices})
+    if len(views) > 1:
+        words = set(re.split(r"[\W_]+", table.view.lower()))
+        views = [
+            v for v in views if set(re.split(r"[\W_]+", fitted_views[v].name.lower())) <= words
+        ]
+    if len(views) != 1:
+        msg = (
+            f"{table.file} could not be matched with one view of the model by its name or its "
+            f"features; the model has {_listed(known)}. Name the views in the order of the files "
+            "with --views."
+        )
+        raise ViewError(msg)
+    return next((v, side) for v, side in choices if v == views[0])
+
+
+def _sides(table: Table, samples: str) -> tuple[bool, ...]:
+    """Whether a table may have its samples in the columns."""
+    if samples != "auto":
+        return (samples == "columns" and table.is_turnable,)
+    has_names = table.rows is not None and table.columns is not None
+    return (False, True) if has_names and table.is_turnable and not table.has_id else (False,)
+
+
+def _share(names: pd.Index | None, features: Any) -> tuple[float, float]:
+    """How many of the features are named, of themselves and of all names."""
+    if names is None or features is None:
+        return 0.0, 0.0
+    n_shared = int(pd.Index(features).isin(names).sum())
+    return n_shared / len(features), n_shared / (len(features) + len(names) - n_shared)
+
+
+def _fits_nameless(table: Table, view: FittedView, side: bool) -> bool:
+    """Whether a table can be a view by its width alone, where one of them has no names."""
+    is_nameless = table.columns is None or view.features is None
+    return is_nameless and table.values.shape[0 if side else 1] == len(view.means)
+
+
+def _refuse_twins(
+    tables: Sequence[Table], views: Sequence[int], fitted_views: Sequence[FittedView]
+) -> None:
+    for v in views:
+        files = [table.file for table, other in zip(tables, views, strict=True) if other == v]
+        if len(files) > 1:
+            msg = (
+                f"{files[0]} and {files[1]} both hold the view {known[v].name!r}; expected one "
+                "file a view. Leave one out, or name the views in the order of the files with "
+                "--views."
+            )
+            raise ViewError(msg)
+
+
+def _in_order(table: Table, view: FittedView, nan: str) -> tuple[Table, list[str]]:
+    """A table with the features of the fit in their order, NaN where it lacks one."""
+    n_known = len(view.means)
+    if table.columns is None or view.features is None:
+        if table.values.shape[1] != n_known:
+            msg = (
+                f"{table.file} has {table.values.shape[1]} features; the view {view.name!r} of the "
+                f"fit has {n_known}. Bring the same features, or say --samples columns if the "
+                "samples are there."
+            )
+            raise ViewError(msg)
+        return table, []
+    features = pd.Index(view.features)
+    places = table.columns.get_indexer(features)  # (d_v,)
+    lacking, extra = features[places < 0], table.columns[~table.columns.isin(features)]
+    notes = []
+    if len(lacking):
+        shown = f"{table.file} lacks {len(lacking)} of {n_known} features of {view.name!r}"
+        if nan == "fail" or len(lacking) == n_known:
+            msg = (
+                f"{shown}: {_some(lacking)}. Add them, or fill them with their means in the fit: "
+                "--nan feature-mean."
+                if len(lacking) < n_known
+                else f"{shown}, all of them: {_some(lacking)}; it has {_some(table.columns)}."
+            )
+            raise ViewError(msg)
+        notes.append(f"{shown}, filled with their means in the fit: {_some(lacking)}.")
+    if len(extra):
+        notes.append(
+            f"{table.file}: what the fit did not see was left out, {len(extra)} of "
+            f"{len(table.columns)} features: {_some(extra)}."
+        )
+    return replace(table, values=_columns(table.values, places), columns=features), notes
+
+
+def _columns(values: Any, places: NDArray[np.intp]) -> Any:
+    """Columns of a matrix by position; NaN where the position is -1."""
+    gap = np.full((values.shape[0], 1), np.nan, dtype=values.dtype)
+    is_sparse = isinstance(values, sparse.csr_array)
+    if (places < 0).any():  # the last column, which -1 means, becomes the gap
+        values = (
+            sparse.hstack([values, sparse.csr_array(gap)])
+            if is_sparse
+            else np.hstack([values, gap])
+        )
+    if is_sparse:
+        return sparse.csr_array(sparse.csc_array(values)[:, places])
+    return np.ascontiguousarray(values[:, places])
+
+
+def _assembled(
+    filled: dict[int, Filled], fitted_views: Sequence[FittedView], names: pd.Index
+) -> MultiViewData:
+    """All views of the fit; zeros stand for what is missing."""
+    present = np.zeros((len(names), len(fitted_views)), dtype=bool)
+    views: dict[str, Any] = {}
+    for v, view in enumerate(fitted_views):
+        if v not in filled:
+            views[view.name] = sparse.csr_array((len(names), len(view.means)), dtype=np.float32)
+            continue
+        table = filled[v].table
+        present[:, v] = names.isin(table.samples)
+        views[view.name] = spread(table.values[rows_of(table, names)], present[:, v])
+    data = MultiViewData.of(views, present=None if present.all() else present)
+    return replace(
+        data, sample_names=names, feature_names=tuple(view.features for view in fitted_views)
+    )
+
+
+def _some(names: pd.Index) -> str:
+    return ", ".join(names[:SHOWN]) + (" …" if len(names) > SHOWN else "")
+
+
+def _listed(fitted_views: Sequence[FittedView]) -> str:
+    return ", ".join(f"{view.name!r} ({len(view.means)} features)" for view in fitted_views)

@@ -1,0 +1,81 @@
+"""The products of one view with a small matrix, its scaling applied on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from manyview.kernels.block import ViewRows
+from manyview.utils.types import FloatArray
+
+
+def with_values(X: sparse.csr_array[Any], values: FloatArray) -> sparse.csr_array[Any]:
+    """Other values, in float64, at the stored entries of X."""
+    return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
+
+
+def mapped(view: ViewRows) -> Any:
+    """map(x), with the rows of absent samples set to zero."""
+    X = view.values
+    if not isinstance(X, sparse.csr_array):
+        X = np.asarray(X)  # read now, where it is on disk
+    if view.absent is not None:
+        X = X.copy()
+        if isinstance(X, sparse.csr_array):
+            X.data[np.isin(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), view.absent)] = 0
+        else:
+            X[view.absent] = 0
+    if not view.takes_root:
+        return X
+    return X.sqrt() if isinstance(X, sparse.csr_array) else np.sqrt(X)
+
+
+def _relative(view: ViewRows) -> NDArray[Any]:
+    """x' − baseline, row by row: the subtraction that must come before the product."""
+    X = mapped(view)
+    if isinstance(X, sparse.csr_array):  # far from the origin: there are no zeros to save
+        X = X.toarray()
+    rows = np.array(X) if view.scale is None else X * view.scale.astype(X.dtype)
+    if view.offset is not None:
+        rows -= view.offset.astype(X.dtype)
+    if view.factor is not None:
+        rows *= view.factor[:, None].astype(X.dtype)
+    rows -= np.asarray(view.baseline, dtype=X.dtype)
+    return np.asarray(rows)
+
+
+def times_basis(view: ViewRows, H: FloatArray) -> NDArray[Any]:
+    """X' H = f · (map(X) (scale ∘ H) − offset · H); with a baseline, (X' − baseline) H."""
+    if view.baseline is not None:
+        rows = _relative(view)
+        return np.asarray(rows @ H.astype(rows.dtype))
+    X = mapped(view)
+    scaled = H if view.scale is None else view.scale[:, None] * H  # (d_v, D)
+    if view.table is not None:
+        scaled = view.table @ scaled
+    product = X @ scaled.astype(X.dtype)  # (rows, D)
+    if view.offset is not None:
+        product -= (view.offset @ H).astype(X.dtype)
+    if view.factor is not None:
+        product *= view.factor[:, None].astype(X.dtype)
+    return np.asarray(product)
+
+
+def transposed_times(view: ViewRows, Z: NDArray[Any]) -> FloatArray:
+    """X'ᵀ Z = scale ∘ (map(X)ᵀ (f ∘ Z)) − offset ⊗ Σ f z."""
+    if view.baseline is not None:
+        relative = np.asarray(_relative(view).T @ Z, dtype=np.float64)
+        return relative + np.outer(view.baseline, Z.sum(axis=0, dtype=np.float64))
+    X = mapped(view)
+    weighted = Z if view.factor is None else Z * view.factor[:, None].astype(Z.dtype)  # (rows, D)
+    product = np.asarray(X.T @ weighted.astype(X.dtype, copy=False), dtype=np.float64)  # (d_v, D)
+    if view.table is not None:
+        product = view.table.T @ product
+    if view.scale is not None:
+        product = product * view.scale[:, None]
+    if view.offset is not None:
+        product = product - np.outer(view.offset, weighted.sum(axis=0, dtype=np.float64))
+    return product

@@ -1,0 +1,88 @@
+"""What a visit to a block returns: small dataclasses in float64 that add up with `+`.
+
+The engine adds the results of all blocks in the order of the blocks, so that a given partition is
+reproducible to the bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyview.utils.types import FloatArray, IntArray
+
+__all__ = ["ArraySums", "ClusterMoments"]
+
+
+@dataclass(frozen=True)
+class ArraySums:
+    """Arrays that add up elementwise."""
+
+    arrays: tuple[FloatArray, ...]
+
+    def __add__(self, other: ArraySums) -> ArraySums:
+        """Elementwise sum."""
+        return ArraySums(
+            tuple(np.asarray(a + b) for a, b in zip(self.arrays, other.arrays, strict=True))
+        )
+
+
+@dataclass(frozen=True)
+class ClusterMoments:
+    """Count, mean and scatter of b in each cluster, for each number of scaled views present.
+
+    With all views present there is one group. Scatter is per space and about the group's own mean,
+    so that nothing cancels when the data lie far from the origin.
+    """
+
+    starts: IntArray  # (m,): first column of each space
+    rows: NDArray[np.int64]  # (G, k): number of rows
+    count: FloatArray  # (G, k): sum of the sample weights
+    mean: FloatArray  # (G, k, D)
+    scatter: FloatArray  # (G, k, m)
+
+    def __add__(self, other: ClusterMoments) -> ClusterMoments:
+        """Moments of the union of two sets of rows."""
+        count = self.count + other.count
+        share = np.divide(other.count, count, out=np.zeros_like(count), where=count > 0)  # (G, k)
+        delta = other.mean - self.mean
+        distance = np.add.reduceat(delta**2, self.starts, axis=-1)  # (G, k, m)
+        return ClusterMoments(
+            starts=self.starts,
+            rows=self.rows + other.rows,
+            count=count,
+            mean=self.mean + share[:, :, None] * delta,
+            scatter=self.scatter + other.scatter + (self.count * share)[:, :, None] * distance,
+        )
+
+    def grown(self, growth: float) -> ClusterMoments:
+        """The same clusters with that many times the weight."""
+        return replace(self, count=self.count * growth, scatter=self.scatter * growth)
+
+    def copy(self) -> ClusterMoments:
+        """Arrays of its own, for a sweep that updates them in place."""
+        return ClusterMoments(
+            self.starts, self.rows.copy(), self.count.copy(), self.mean.copy(), self.scatter.copy()
+        )
+
+    def regroup(self, n_present: Sequence[int], wanted: Sequence[int]) -> ClusterMoments:
+        """The same clusters with empty groups added: one for each number of scaled views `wanted`."""
+        order = [list(wanted).index(level) for level in n_present]
+        shape = (len(wanted), *self.count.shape[1:])
+
+        def spread(values: NDArray[Any]) -> NDArray[Any]:
+            out = np.zeros(shape + values.shape[2:], dtype=values.dtype)
+            out[order] = values
+            return out
+
+        return ClusterMoments(
+            self.starts,
+            spread(self.rows),
+            spread(self.count),
+            spread(self.mean),
+            spread(self.scatter),
+        )

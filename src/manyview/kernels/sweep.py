@@ -1,0 +1,389 @@
+"""The compiled loops over rows: moments, embedding, and the label step on F.
+
+u is the number of scaled views present, n the weight of a cluster, g the coupling of a space; a space has
+the columns starts[p]:ends[p] of b and of the cluster means. With ρ_u(n) = u g n / (u + g n), the
+cost of a cluster in a space is the scatter of its b_i with weights ρ_u(n). Adding a sample of
+weight w raises n for all members (first term) and adds one point (second term):
+
+    add = [cost at ρ(n + w) − cost at ρ(n), same members] + K ρ w / (K + ρ w) · ‖b − z̄‖²
+
+where K = Σ_u ρ_u n_u and z̄ is the ρ-weighted mean, both at n + w. The bracket does not depend on
+the sample, so it is cached per cluster. All terms but one, of second order, are sums of
+non-negative numbers: nothing cancels.
+
+Most samples stay where they are, and one matrix product a block shows it: `Bounds` holds what a
+visit to each cluster must cost at least. Only what these leave open is computed term by term, so
+that labels do not depend on them.
+"""
+
+# mypy: disable-error-code="no-untyped-def,untyped-decorator"
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyview.kernels.rows import compiled
+from manyview.utils.types import FloatArray, IntArray
+
+STRIDE = 32  # columns between two looks at whether a cluster is already too far
+
+
+class Clusters(NamedTuple):
+    """What the label step knows of the clusters; `rows` to `scatter` change with each move."""
+
+    n_present: FloatArray  # (G,)
+    coupling: FloatArray  # (m,)
+    starts: IntArray  # (m,)
+    ends: IntArray  # (m,)
+    rows: NDArray[np.int64]  # (G, k)
+    weight: FloatArray  # (G, k)
+    mean: FloatArray  # (G, k, D)
+    scatter: FloatArray  # (G, k, m)
+
+
+class Costs(NamedTuple):
+    """add of each cluster for one weight w: grow + Σ_p slope ‖b − center‖²."""
+
+    grow: FloatArray  # (k,)
+    slope: FloatArray  # (G, k, m)
+    center: FloatArray  # (k, D)
+    spare: FloatArray  # (1, D)
+
+
+class Bounds(NamedTuple):
+    """Costs of some rows when the block began, and how far the clusters have moved since."""
+
+    least: NDArray[
+        np.floating
+    ]  # (rows, k): Σ_p slope ‖b − center‖² less its rounding; (0, k): none
+    square: NDArray[np.floating]  # (rows, m): ‖b‖² in each space
+    rounding: float  # of ‖b‖² − 2 b·center + ‖center‖², relative to ‖b‖² + ‖center‖²
+    slope: FloatArray  # (k, m), when the block began
+    center: FloatArray  # (k, D), when the block began
+    length: FloatArray  # (k,): Σ_p slope ‖center‖²
+    center_shift: FloatArray  # (k,): √(Σ_p slope ‖center now − center‖²)
+    shrunk: FloatArray  # (k,): least slope now / slope
+    leaving: FloatArray  # (2, k): rem ≤ leaving[0] + leaving[1] · Σ_p slope ‖b − center now‖²
+
+
+@compiled
+def squared_distance(x, y):
+    """‖x − y‖², in float64 where either is."""
+    total = 0.0
+    for j in range(len(x)):
+        difference = x[j] - y[j]
+        total += difference * difference
+    return total
+
+
+@compiled
+def add_to(total, share, x):
+    """total += share · x."""
+    for j in range(len(x)):
+        total[j] += share * x[j]
+
+
+@compiled
+def cluster_moments(b, labels, group, weights, starts, ends, rows, count, mean, scatter):
+    """Two passes: means first, then scatter about them."""
+    for i in range(len(b)):
+        u, c = group[i], labels[i]
+        rows[u, c] += 1
+        count[u, c] += weights[i]
+        add_to(mean[u, c], weights[i], b[i])
+    for u in range(count.shape[0]):
+        for c in range(count.shape[1]):
+            if count[u, c] > 0:
+                mean[u, c] /= count[u, c]
+    for i in range(len(b)):
+        x, own = b[i], mean[group[i], labels[i]]
+        for p in range(len(starts)):
+            space = slice(starts[p], ends[p])
+            distance = squared_distance(x[space], own[space])
+            scatter[group[i], labels[i], p] += weights[i] * distance
+
+
+@compiled
+def embed(b, labels, group, weights, keep, center, shift, starts, ends, out):
+    """ω (z̄ + keep · (b − z̄) + shift)."""
+    for i in range(len(b)):
+        c, w = labels[i], weights[i]
+        for p in range(len(starts)):
+            share, space = keep[group[i], c, p], slice(starts[p], ends[p])
+            x, own, origin, z = b[i, space], center[c, space], shift[space], out[i, space]
+            for j in range(len(x)):
+                z[j] = w * (own[j] + share * (x[j] - own[j]) + origin[j])
+
+
+@compiled
+def weighted_mean(s, c, p, n, out, row):
+    """z̄ of one space at cluster weight n: members weighted by ρ_u / (g n) = u / (u + g n)."""
+    space, total = slice(s.starts[p], s.ends[p]), 0.0
+    out[row, space] = 0.0
+    for u in range(len(s.n_present)):
+        share = s.weight[u, c] * s.n_present[u] / (s.n_present[u] + s.coupling[p] * n)
+        total += share
+        add_to(out[row, space], share, s.mean[u, c, space])
+    if total > 0:
+        out[row, space] /= total
+
+
+@compiled
+def regrown(s, c, p, n, n_new, old, new, row):
+    """Cost at ρ(n_new) minus cost at ρ(n) of the same members in one space; n_new > n.
+
+    Row 0 of `old` and the given row of `new` receive z̄ at the two weights. With κ = ρ_u n_u the
+    part between groups changes by Σ_u Δκ_u ‖b̄_u − z̄_old‖² − K_new ‖z̄_new − z̄_old‖².
+    """
+    g, space = s.coupling[p], slice(s.starts[p], s.ends[p])
+    n_groups = len(s.n_present)
+    if n_groups == 1:
+        old[0, space] = s.mean[0, c, space]
+        new[row, space] = s.mean[0, c, space]
+    else:
+        weighted_mean(s, c, p, n, old, 0)
+        weighted_mean(s, c, p, n_new, new, row)
+    change, mass = 0.0, 0.0
+    for u in range(n_groups):
+        level = s.n_present[u]
+        rise = level * level * g * (n_new - n) / ((level + g * n) * (level + g * n_new))
+        change += rise * s.scatter[u, c, p]
+        if n_groups > 1:
+            mass += s.weight[u, c] * level * g * n_new / (level + g * n_new)
+            apart = squared_distance(s.mean[u, c, space], old[0, space])
+            change += rise * s.weight[u, c] * apart
+    if n_groups > 1:
+        change -= mass * squared_distance(new[row, space], old[0, space])
+    return change
+
+
+@compiled
+def prepare(s, costs, c, w):
+    """Fill the costs of one cluster for adding a sample of weight w."""
+    n = s.weight[:, c].sum()
+    costs.grow[c] = 0.0
+    for p in range(len(s.coupling)):
+        costs.grow[c] += regrown(s, c, p, n, n + w, costs.spare, costs.center, c)
+        scaled = s.coupling[p] * (n + w)
+        mass = 0.0
+        for u in range(len(s.n_present)):
+            mass += s.weight[u, c] * s.n_present[u] * scaled / (s.n_present[u] + scaled)
+        for u in range(len(s.n_present)):
+            point = w * s.n_present[u] * scaled / (s.n_present[u] + scaled)
+            costs.slope[u, c, p] = mass * point / (mass + point) if mass > 0 else 0.0
+
+
+@compiled
+def prepare_all(s, w):
+    """Costs of all clusters for adding a sample of weight w."""
+    G, k, D = s.mean.shape
+    costs = Costs(
+        np.empty(k), np.empty((G, k, len(s.coupling))), np.empty((k, D)), np.empty((1, D))
+    )
+    for c in range(k):
+        prepare(s, costs, c, w)
+    return costs
+
+
+@compiled
+def removal(s, b, i, c, u, w, center, spare):
+    """rem(c): by how much F falls when sample i of weight w leaves its cluster."""
+    n = s.weight[:, c].sum()
+    rest = n - w
+    total = 0.0
+    for p in range(len(s.coupling)):
+        total += regrown(s, c, p, rest, n, center, spare, 0)
+        scaled = s.coupling[p] * rest
+        point = w * s.n_present[u] * scaled / (s.n_present[u] + scaled)
+        others = 0.0
+        for v in range(len(s.n_present)):
+            left = s.weight[v, c] - w if v == u else s.weight[v, c]
+            others += left * s.n_present[v] * scaled / (s.n_present[v] + scaled)
+        if others > 0:
+            space = slice(s.starts[p], s.ends[p])
+            distance = squared_distance(b[i, space], center[0, space])
+            total += (others + point) * point / others * distance
+    return total
+
+
+@compiled
+def bound(s, costs, bounds, c, w):
+    """Note how far cluster c has moved, and what leaving it can be worth."""
+    n = s.weight[0, c]
+    level, rest = s.n_present[0], n - w
+    center_shift, shrunk, grow, grown = 0.0, np.inf, 0.0, 0.0
+    for p in range(len(s.coupling)):
+        g, before = s.coupling[p], bounds.slope[c, p]
+        space = slice(s.starts[p], s.ends[p])
+        moved = squared_distance(costs.center[c, space], bounds.center[c, space])
+        center_shift += before * moved
+        grow += level * level * g * w / ((level + g * rest) * (level + g * n)) * s.scatter[0, c, p]
+        shrunk = min(shrunk, costs.slope[0, c, p] / before if before > 0 else 0.0)
+        is_known = before > 0 and rest > 0
+        slope = level * g * w * n / (level + g * rest) if is_known else np.inf
+        grown = max(grown, slope / before if is_known else np.inf)
+    bounds.center_shift[c], bounds.shrunk[c] = np.sqrt(center_shift), shrunk
+    bounds.leaving[0, c], bounds.leaving[1, c] = grow, grown
+
+
+@compiled
+def bound_all(s, costs, bounds, w):
+    """Bounds of all clusters for samples of weight w."""
+    for c in range(len(costs.grow)):
+        bound(s, costs, bounds, c, w)
+
+
+@compiled
+def at_least(far, center_shift, shrunk):
+    """What a cost that was `far` is not below, now that its cluster has moved."""
+    if center_shift == 0.0 and shrunk >= 1.0:
+        return far
+    left = max(np.sqrt(max(far, 0.0)) - center_shift, 0.0)
+    return shrunk * left * left
+
+
+@compiled
+def stays(costs, bounds, i, own):
+    """Whether the bounds show that no cluster is better for row i than its own."""
+    grow, least, center_shift, shrunk = costs.grow, bounds.least, bounds.center_shift, bounds.shrunk
+    size = bounds.length[own]
+    for p in range(bounds.slope.shape[1]):
+        size += bounds.slope[own, p] * bounds.square[i, p]
+    most = least[i, own] + 2 * bounds.rounding * size
+    reach = np.sqrt(max(most, 0.0)) + center_shift[own]
+    leave = bounds.leaving[0, own] + bounds.leaving[1, own] * reach * reach
+    for c in range(len(grow)):
+        if c != own and grow[c] + at_least(least[i, c], center_shift[c], shrunk[c]) < leave:
+            return False
+    return True
+
+
+@compiled
+def added(s, costs, b, i, u, c, best):
+    """add(c); the sum stops once it exceeds `best`."""
+    cost = costs.grow[c]
+    for p in range(len(s.coupling)):
+        j = s.starts[p]
+        while j < s.ends[p] and cost < best:
+            end = min(j + STRIDE, s.ends[p])
+            cost += costs.slope[u, c, p] * squared_distance(b[i, j:end], costs.center[c, j:end])
+            j = end
+    return cost
+
+
+@compiled
+def likeliest(costs, bounds, i, own):
+    """Cluster but `own` that the bounds put first; -1 where there are no bounds."""
+    grow, least, center_shift, shrunk = costs.grow, bounds.least, bounds.center_shift, bounds.shrunk
+    likely, lowest = -1, np.inf
+    if len(least) > 0:
+        for c in range(len(grow)):
+            cost = grow[c] + at_least(least[i, c], center_shift[c], shrunk[c])
+            if c != own and cost < lowest:
+                likely, lowest = c, cost
+    return likely
+
+
+@compiled
+def cheapest(s, costs, bounds, b, i, u, own, best):
+    """Cluster but `own` whose add is least and below `best`, else `own`, and that add or `best`."""
+    grow, least, center_shift, shrunk = costs.grow, bounds.least, bounds.center_shift, bounds.shrunk
+    target, likely = own, likeliest(costs, bounds, i, own)
+    if likely >= 0:
+        cost = added(s, costs, b, i, u, likely, best)
+        if cost < best:
+            target, best = likely, cost
+    for c in range(len(grow)):
+        is_open = c != own and c != likely
+        if is_open and likely >= 0:
+            is_open = grow[c] + at_least(least[i, c], center_shift[c], shrunk[c]) < best
+        if is_open:
+            cost = added(s, costs, b, i, u, c, best)
+            if cost < best:
+                target, best = c, cost
+    return target, best
+
+
+@compiled
+def nearest(s, costs, bounds, b, group, labels):
+    """Cluster of least add for a sample of weight one, statistics frozen."""
+    for i in range(len(b)):
+        labels[i], _ = cheapest(s, costs, bounds, b, i, group[i], np.int64(-1), np.inf)
+
+
+@compiled
+def margins(s, costs, bounds, b, labels, group, out):
+    """1 − add(own) / least add of another cluster, and which that is; 1 and own without one."""
+    for i in range(len(b)):
+        u, own = group[i], np.int64(labels[i])
+        add = added(s, costs, b, i, u, own, np.inf)
+        out[i, 1], other = cheapest(s, costs, bounds, b, i, u, own, np.inf)
+        out[i, 0] = max(1.0 - add / other, 0.0) if other > 0.0 else 0.0
+
+
+@compiled
+def transfer(s, b, i, u, c, sign, w):
+    """Add (sign 1) or take away (sign -1) sample i of weight w in the moments of cluster c."""
+    before = s.weight[u, c]
+    after = before + sign * w
+    s.rows[u, c] += sign
+    if s.rows[u, c] == 0:
+        after = 0.0
+        for p in range(len(s.coupling)):
+            s.scatter[u, c, p] = 0.0
+        s.mean[u, c] = 0.0
+    else:
+        for p in range(len(s.coupling)):
+            space = slice(s.starts[p], s.ends[p])
+            distance = squared_distance(b[i, space], s.mean[u, c, space])
+            change = sign * w * before / after * distance
+            s.scatter[u, c, p] = max(s.scatter[u, c, p] + change, 0.0)
+        x, mean, share = b[i], s.mean[u, c], sign * w / after
+        for j in range(len(x)):
+            mean[j] += share * (x[j] - mean[j])
+    s.weight[u, c] = after
+
+
+@compiled
+def has_one(rows, c):
+    """Whether a cluster has a single member."""
+    total = 0
+    for u in range(len(rows)):
+        total += rows[u, c]
+    return total == 1
+
+
+@compiled
+def sweep(s, costs, bounds, b, labels, group, weights, order, tolerance):
+    """Move each sample in turn to the cluster that lowers F most; return how many moved.
+
+    `costs` are for the weight of the first sample; with bounds, all have that weight.
+    """
+    prepared_for = weights[order[0]]
+    is_bounded = len(bounds.least) > 0
+    center = np.empty((1, b.shape[1]))
+    n_moved = 0
+    for i in order:
+        c, u, w = np.int64(labels[i]), group[i], weights[i]
+        if has_one(s.rows, c):
+            continue  # never empty a cluster
+        if is_bounded and stays(costs, bounds, i, c):
+            continue
+        if w != prepared_for:
+            costs = prepare_all(s, w)
+            prepared_for = w
+        leave = removal(s, b, i, c, u, w, center, costs.spare)
+        target, _ = cheapest(s, costs, bounds, b, i, u, c, leave * (1.0 - tolerance))
+        if target != c:
+            transfer(s, b, i, u, c, -1, w)
+            transfer(s, b, i, u, target, 1, w)
+            for changed in (c, target):
+                prepare(s, costs, changed, w)
+                if is_bounded:
+                    bound(s, costs, bounds, changed, w)
+            labels[i] = target
+            n_moved += 1
+    return n_moved

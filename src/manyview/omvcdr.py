@@ -1,0 +1,647 @@
+"""OMVCDR, the flagship estimator. Checks and wiring only; the mathematics is in `solver`."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from manyview.base import (
+    COUNT,
+    COUNTS,
+    FLAG,
+    NONE,
+    MultiViewClusterer,
+    check_parameters,
+    checked_weights,
+    either,
+    generator,
+    keeps_sample_names,
+    min_samples,
+    number,
+    one_of,
+    scale_option,
+    validate_new_views,
+    validate_views,
+)
+from manyview.data.views import MultiViewData, is_list_of_views
+from manyview.engines import Engine, choose_engine
+from manyview.engines.memory import InMemory
+from manyview.engines.replay import ReplayEngine
+from manyview.exceptions import ConvergenceWarning, ViewError
+from manyview.inspection.explain import Explanation, explain_fit
+from manyview.model_selection.choice import Choice
+from manyview.model_selection.search import count_clusters
+from manyview.persistence.checkpoint import Checkpoint
+from manyview.persistence.model_file import load_model, save_model
+from manyview.solver.alternation import Schedule
+from manyview.solver.description import Description, describe, describe_sums
+from manyview.solver.fitting import fit, memory_check
+from manyview.solver.inference import Assignment, Fitted
+from manyview.solver.model import Solution
+from manyview.solver.online import BatchTotals, begin_batches, learn
+from manyview.solver.problem import Settings
+from manyview.solver.progress import (
+    CallbackSupportMixin,
+    OnStep,
+    make_callback,
+    sklearn_callbacks,
+    with_callbacks,
+)
+from manyview.solver.updates import objective
+from manyview.utils.threads import limit_threads
+from manyview.utils.types import FloatArray
+
+__all__ = ["OMVCDR"]
+
+
+@keeps_sample_names
+class OMVCDR(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    CallbackSupportMixin,  # type: ignore[misc]
+    MultiViewClusterer,
+):
+    """One-step multi-view clustering with diverse representation.
+
+    Maps all views into several latent spaces of different dimension, weights the spaces by itself,
+    and finds the clusters in the same optimization, in time linear in the number of samples.
+
+    Parameters
+    ----------
+    n_clusters : int or "auto", default=8
+        Number of clusters k; "auto" takes what `manyview.model_selection.choose` recommends.
+    lam : float, default=0.5
+        Pull of a sample towards its cluster, without units: at balanced clusters a sample is drawn
+        lam / (1 + lam) of the way to the mean of its cluster.
+    n_spaces : int, default=3
+        Number of latent spaces, of dimension k, 2k, 3k, … (at most 100, 200, 300, … and no more
+        than the views can fill).
+    latent_dims : sequence of int, optional
+        Dimensions of the spaces, instead of `n_spaces`.
+    scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="auto"
+        How views are read: as given; with rows of unit mean square norm; rows of unit norm; the
+        same after a square root where a view is non-negative; z-scores; z-scores with rows of unit
+        norm. Of a list, each scaled view enters as a view of its own. "auto" is ["sqrt-l2", "z-l2"].
+    smooth : bool or "auto", default="auto"
+        Read each sample as a mix of its neighbors: a first fit finds what is near in all views, a
+        second clusters the mixes. "auto" does so where scale="auto".
+    weight_exponent : float, default=3.0
+        Exponent γ > 1 of the space weights. 2 is the paper's, and soon leaves one space alone.
+    init : {"k-means++", "random"}, default="k-means++"
+        How the first cluster centers are drawn.
+    n_init : int, default=5
+        Number of starts; the lowest objective wins.
+    max_iter : int, default=100
+        Iterations of a start, at most.
+    tol : float, default=1e-5
+        A start also ends when the objective falls by less than this share of itself. After a start
+        on some of the samples, all of them end once the next fall is likely to be smaller.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts and of the order of the label sweeps.
+    engine : {"auto", "memory", "stream"}, default="auto"
+        Where the rows live: "stream" leaves views on disk there and reads them block by block;
+        "auto" does so where they are larger than half of the memory, or than `memory_limit`.
+    device : {"auto", "cpu"}, default="auto"
+        What computes.
+    n_jobs : int, optional
+        Threads; None takes one for small data, and what BLAS takes for large.
+    memory_limit : float, optional
+        Bytes that the fit may use beside views in memory. A fit in memory that needs more is
+        refused before it starts; one that streams keeps to them, and puts the rest on disk.
+    view_sizes : sequence of int, optional
+        Widths of the views where X is one 2-D array.
+    verbose : int, default=0
+        1 logs each iteration to the logger "manyview.solver".
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_samples,), int32
+        Cluster of each sample.
+    n_clusters_ : int
+        Number of clusters, given or found.
+    choice_ : Choice
+        Why so many, where n_clusters="auto"; not kept in a model file.
+    space_weights_ : ndarray of shape (m,)
+        Weight of each latent space; sums to 1.
+    confidence_ : ndarray of shape (n_samples,)
+        Margin of each label in F, in [0, 1]: by which share its cluster is cheaper than the next.
+    stability_ : float
+        Mean adjusted Rand index between `labels_` and the labels of the other starts; NaN where
+        n_init=1.
+    view_weights_ : ndarray of shape (n_views,)
+        Share of each view in what sets the clusters apart; sums to 1. In the same way,
+        `cluster_view_weights_` of shape (n_clusters, n_views) tells what sets each one apart.
+    bases_ : list (spaces) of lists (scaled views) of arrays of shape (d_v, d_p)
+        Orthonormal bases. `scalings_` names the view and scaling of each.
+    cluster_centers_ : list of arrays of shape (n_clusters, d_v)
+        Mean rows of each view as given.
+    objective_ : float
+        F at the solution.
+    objective_history_ : ndarray
+        F at the start, after each iteration, and after the last sweeps.
+    n_iter_ : int
+        Iterations of the best start.
+    converged_ : bool
+        Whether the best start came to rest.
+    n_features_in_ : int
+        Number of features of all views.
+    view_names_ : tuple of str
+        Names of the views.
+    readings_ : list of (str, str or None)
+        View name and scaling of each scaled view.
+    anchors_ : list (spaces) of lists (scaled views) of arrays of shape (d_p, d_v)
+        The bases read as anchors.
+    engine_ : str
+        Engine that was used.
+
+    References
+    ----------
+    Wan, Liu, Liu, Wang, Wen, Wan, Shen, Zhu: One-step Multi-view Clustering with Diverse
+    Representation. IEEE Transactions on Neural Networks and Learning Systems, 2024.
+
+    Examples
+    --------
+    >>> from manyview import OMVCDR
+    >>> from manyview.datasets import load_digits_views
+    >>> data, target = load_digits_views(return_X_y=True)
+    >>> model = OMVCDR(n_clusters=10, random_state=0).fit(data)
+    >>> model.labels_.shape
+    (1797,)
+    """
+
+    _allowed: ClassVar = {
+        "n_clusters": either(COUNT, one_of("auto")),
+        "lam": number(above=0),
+        "n_spaces": COUNT,
+        "latent_dims": either(NONE, COUNTS),
+        "scale": scale_option(),
+        "smooth": either(FLAG, one_of("auto")),
+        "weight_exponent": number(above=1),
+        "init": one_of("k-means++", "random"),
+        "n_init": COUNT,
+        "max_iter": COUNT,
+        "tol": number(least=0),
+        "engine": one_of("auto", "memory", "stream"),
+        "device": one_of("auto", "cpu"),
+        "n_jobs": either(NONE, COUNT),
+        "memory_limit": either(NONE, number(above=0)),
+    }
+    n_clusters: Any  # an integer, or "auto"
+    choice_: Choice
+    _data: MultiViewData  # a reference, not a copy; files, pickles and copies leave it out
+    _fitted: Fitted
+    _batches: BatchTotals
+
+    def __init__(
+        self,
+        n_clusters: int | Literal["auto"] = 8,
+        *,
+        lam: float = 0.5,
+        n_spaces: int = 3,
+        latent_dims: Sequence[int] | None = None,
+        scale: str | Sequence[str] | None = "auto",
+        smooth: bool | str = "auto",
+        weight_exponent: float = 3.0,
+        init: str = "k-means++",
+        n_init: int = 5,
+        max_iter: int = 100,
+        tol: float = 1e-5,
+        random_state: int | np.random.RandomState | None = None,
+        engine: str = "auto",
+        device: str = "auto",
+        n_jobs: int | None = None,
+        memory_limit: float | None = None,
+        view_sizes: Sequence[int] | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.lam = lam
+        self.n_spaces = n_spaces
+        self.latent_dims = latent_dims
+        self.scale = scale
+        self.smooth = smooth
+        self.weight_exponent = weight_exponent
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.engine = engine
+        self.device = device
+        self.n_jobs = n_jobs
+        self.memory_limit = memory_limit
+        self.view_sizes = view_sizes
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(
+        self,
+        X: Any,
+        y: object = None,
+        sample_weight: Any = None,
+        *,
+        present: Any = None,
+        callback: OnStep | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Cluster the samples.
+
+        Parameters
+        ----------
+        X : views
+            A list or dict of 2-D arrays, DataFrames, sparse matrices, AnnData or files of the same
+            samples, a MuData, a MultiViewData, or one 2-D table (cut by `view_sizes`).
+            A row of nothing but NaN is a missing view.
+        y : ignored
+            Present for the scikit-learn interface.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts as two equal rows; samples of weight 0 are only labelled.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
+        callback : function of a Progress, optional
+            Called after each step, with the objective, the labels that moved and the model so far.
+        checkpoint : str or path, optional
+            Folder that keeps what the passes over the data found, until the fit is done. A fit
+            that was killed, and is called again with the same folder, goes on where it was and
+            ends with the same result.
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        data = validate_views(self, X, present=present)
+        weights = checked_weights(sample_weight, data.n_samples, min_samples(self))
+        counted = slice(None) if weights is None or weights.all() else weights > 0
+        k = self._count_clusters(data[counted])
+        rng = generator(self.random_state)
+        rows = self._choose_engine(data)
+        journal = None
+        if checkpoint is not None:
+            asked = {**self.get_params(deep=False), "n_clusters": k}
+            journal = Checkpoint(checkpoint, asked, data, weights, rng)
+        engine: Engine = rows if journal is None else ReplayEngine(rows, journal)
+        on_step = sklearn_callbacks(self, make_callback(callback, self.verbose), X)
+        with self._threads(data, k), on_step as notify:
+            engine.load(data[counted], None if weights is None else weights[counted])
+            schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
+            limit = self.memory_limit if engine.name == "memory" else None
+            check = memory_check(data.n_samples, data.n_features, data.dtype.itemsize, limit)
+            names = data.view_names
+            solution, fitted = fit(engine, self._settings(k), schedule, names, rng, notify, check)
+            description = describe(engine, solution, data.n_views)
+            self._fitted = fitted
+            if engine.n_samples < data.n_samples:
+                fitted = fitted.label(engine, data)
+            self._store_assignment(fitted.assignment(engine))
+        self._store_solution(solution)
+        self._store_model(description)
+        self.n_clusters_, self.engine_ = k, engine.name
+        scalings = solution.model.problem.scalings
+        self.scalings_ = [(data.view_names[scaling.view], scaling.name) for scaling in scalings]
+        self._remember(X, data)
+        self.__dict__.pop("_batches", None)  # a new fit has seen its own samples only
+        if journal is not None:
+            journal.clear()
+        return self
+
+    def partial_fit(
+        self, X: Any, y: object = None, sample_weight: Any = None, *, present: Any = None
+    ) -> Self:
+        """Learn from one more batch of samples, and let it go.
+
+        The first batch is fitted as by `fit` and fixes the scalings and, with smoothing, the
+        anchor graph: let it be large enough to show all clusters. Each later batch is labelled
+        and moves the clusters, bases and weights. `labels_` and `confidence_` are those of the
+        batch, `cluster_centers_` and the weights of all samples so far.
+
+        Parameters
+        ----------
+        X : views
+            As in `fit`; later batches have the views of the first.
+        y : ignored
+            Present for the scikit-learn interface.
+        sample_weight : array of shape (n_samples,), optional
+            A weight of 2 counts as two equal rows; samples of weight 0 are only labelled.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "_fitted"):
+            self.fit(X, sample_weight=sample_weight, present=present)
+            self._batches = self._learn(self._data, sample_weight)
+            return self
+        data = validate_new_views(self, X, present=present)
+        if not hasattr(self, "_batches"):  # `fit` came before: its samples are the first batch
+            self._batches = self._learn(self._data_of_fit(None), None)
+        self._batches = self._learn(data, sample_weight, self._batches)
+        self._store_assignment(self.assign(data))
+        model, moments = self._fitted.model, self._fitted.moments
+        self.objective_ = objective(moments, model)
+        self._store_model(describe_sums(self._batches.totals, model, moments, data.n_views))
+        self._remember(X, data)
+        return self
+
+    def _learn(
+        self, data: MultiViewData, sample_weight: Any, seen: BatchTotals | None = None
+    ) -> BatchTotals:
+        """Look back on the first batch, or take in another."""
+        weights = checked_weights(sample_weight, data.n_samples, 1)
+        counted = slice(None) if weights is None else weights > 0
+        with self._threads(data, self.n_clusters_):
+            engine = self._choose_engine(data)
+            engine.load(data[counted], None if weights is None else weights[counted])
+            fitted = self._fitted.scale_rows(engine)
+            if seen is None:
+                return begin_batches(engine, fitted)
+            self._fitted, seen = learn(engine, fitted, seen, generator(self.random_state))
+        return seen
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Number of samples of all batches."""
+        return self._batches.n_samples if hasattr(self, "_batches") else len(self.labels_)
+
+    def predict(self, X: Any, *, present: Any = None) -> NDArray[np.int32]:
+        """Cluster of new samples, each taken for itself; the training samples get `labels_`.
+
+        Parameters
+        ----------
+        X : views
+            The same views as in `fit`; a sample may lack some.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32
+        """
+        engine, _ = self._label(X, present)
+        return engine.gather("labels")
+
+    def transform(self, X: Any, *, present: Any = None) -> NDArray[Any]:
+        """Embedding of the samples: all spaces side by side, eq. (Z) with the predicted cluster.
+
+        Parameters
+        ----------
+        X : views
+            The same views as in `fit`; a sample may lack some.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, Σ d_p)
+        """
+        engine, fitted = self._label(X, present)
+        fitted.embed(engine)
+        return engine.gather("projection")
+
+    def anchor_graph(self, X: Any, *, present: Any = None) -> list[NDArray[Any]]:
+        """Embedding of each space read as a graph between samples and the anchors of `anchors_`.
+
+        Parameters
+        ----------
+        X : views
+            The same views as in `fit`; a sample may lack some.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
+
+        Returns
+        -------
+        list of arrays of shape (n_samples, d_p)
+        """
+        embedding = np.asarray(self.transform(X, present=present))  # set_output may frame it
+        return np.split(embedding, self._fitted.model.problem.starts[1:], axis=1)
+
+    @property
+    def anchors_(self) -> list[list[FloatArray]]:
+        """The bases read as anchors: rows are points in the space of a scaled view."""
+        check_is_fitted(self)
+        return [[H.T for H in bases] for bases in self.bases_]
+
+    def score(self, X: Any, y: object = None, *, present: Any = None) -> float:
+        """Minus F of the samples at their predicted labels, over their number: higher is better.
+
+        Parameters
+        ----------
+        X : views
+            The same views as in `fit`, not as a bare list.
+        y : ignored
+            Present for the scikit-learn interface.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        if is_list_of_views(X):
+            msg = (
+                "score was given a bare list of views, which scikit-learn's splitters cut over "
+                "views instead of samples. Wrap it in MultiViewData.of before splitting or scoring."
+            )
+            raise ViewError(msg)
+        engine, fitted = self._label(X, present)
+        return -fitted.loss(engine, self.lam) / engine.n_samples
+
+    def assign(self, X: Any, *, present: Any = None) -> Assignment:
+        """Find the cluster of each sample, how sure it is, and the next cluster.
+
+        Parameters
+        ----------
+        X : views
+            The same views as in `fit`; a sample may lack some.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
+
+        Returns
+        -------
+        Assignment
+            `labels`, as `predict` returns them; `confidence`, as `confidence_` is for the samples
+            of the fit; and `next_labels`, the second choice of each sample.
+        """
+        engine, fitted = self._label(X, present)
+        return fitted.assignment(engine)
+
+    def explain(self, X: Any = None) -> Explanation:
+        """Tell what sets the clusters apart, as tables.
+
+        Parameters
+        ----------
+        X : views, optional
+            The samples of the fit, in the same order; only needed if this model was loaded or
+            copied, since a fitted one still has them.
+
+        Returns
+        -------
+        Explanation
+            DataFrames: view weights by cluster, top features, a heatmap, typical and doubtful
+            samples, confidence, and a map.
+
+        Examples
+        --------
+        >>> from manyview import OMVCDR
+        >>> from manyview.datasets import make_multiview_blobs
+        >>> data = make_multiview_blobs(60, random_state=0).data
+        >>> model = OMVCDR(n_clusters=3, random_state=0).fit(data)
+        >>> model.explain().view_weights.shape
+        (3, 2)
+        """
+        return explain_fit(self, self._data_of_fit(X))
+
+    def report(self, path: str | os.PathLike[str], X: Any = None) -> None:
+        """Write what the fit found as one HTML page, and as JSON beside it.
+
+        Parameters
+        ----------
+        path : str or path
+            The page to make or to replace, such as "report.html"; "report.json" gets the same
+            name. The page needs nothing else, no network either.
+        X : views, optional
+            The samples of the fit, in the same order; only needed if this model was loaded or
+            copied, since a fitted one still has them.
+        """
+        from manyview.report.files import write_report
+        from manyview.report.fit import describe_fit
+
+        write_report(path, describe_fit(self, self._data_of_fit(X)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file, all of it or nothing.
+
+        Parameters
+        ----------
+        path : str or path
+            The file to make or to replace, such as "model.mv". It holds the parameters and what
+            was learnt, not the views; equal models give equal bytes. A `random_state` that is a
+            generator is stored as None, and metadata requests are left out.
+        """
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote; nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        OMVCDR
+            It predicts and transforms as the model that was saved.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is damaged, of another version, or not a model of this class.
+        """
+        return load_model(cls, path)
+
+    def _count_clusters(self, data: MultiViewData) -> int:
+        """The number that the user gave, else the one that `choose` recommends."""
+        self.__dict__.pop("choice_", None)
+        if self.n_clusters != "auto":
+            return int(self.n_clusters)
+        self.choice_ = count_clusters(data, self.scale, self.random_state, self.n_jobs)
+        return self.choice_.n_clusters
+
+    def _label(self, X: Any, present: Any = None) -> tuple[Engine, Fitted]:
+        """An engine with the rows of X, projected and labelled, and the fit in their groups."""
+        check_is_fitted(self)
+        data = validate_new_views(self, X, present=present)
+        engine = self._choose_engine(data)
+        with self._threads(data, self.n_clusters_):
+            return engine, self._fitted.label(engine, data)
+
+    def _choose_engine(self, data: MultiViewData) -> InMemory:
+        return choose_engine(self.engine, self.device, data, self.memory_limit)
+
+    def _threads(self, data: MultiViewData, k: int) -> AbstractContextManager[None]:
+        """Threads for products of the views with about six columns a cluster."""
+        n, d = data.shape
+        return limit_threads(self.n_jobs, float(n) * d * 6 * min(k, 100))
+
+    def _settings(self, k: int) -> Settings:
+        spaces = (self.n_spaces, self.latent_dims)
+        smooth = self.scale == "auto" if self.smooth == "auto" else bool(self.smooth)
+        return Settings(k, self.lam, *spaces, self.scale, self.weight_exponent, smooth)
+
+    def _store_assignment(self, found: Assignment) -> None:
+        self.labels_, self.confidence_ = found.labels, found.confidence
+
+    def _store_solution(self, solution: Solution) -> None:
+        """Copy what the user sees of the search from the solution."""
+        self.objective_ = solution.objective
+        self.objective_history_ = solution.history
+        self.n_iter_ = solution.n_iter
+        self.stability_ = solution.stability
+        self.converged_ = solution.converged
+        self._n_features_out = sum(solution.model.problem.dims)
+        if not solution.converged:
+            msg = (
+                f"The best of {self.n_init} starts had not converged after "
+                f"max_iter={self.max_iter} iterations; the clusters are usable. Raise "
+                "max_iter to let it finish."
+            )
+            warnings.warn(msg, ConvergenceWarning, stacklevel=3)
+
+    def _store_model(self, description: Description) -> None:
+        """Copy what the user sees of the model."""
+        model = self._fitted.model
+        self.space_weights_ = model.alpha
+        per_view = [np.split(H, model.problem.starts[1:], axis=1) for H in self._fitted.bases]
+        self.bases_ = [list(bases) for bases in zip(*per_view, strict=True)]
+        self.view_weights_ = description.view_weights
+        self.cluster_view_weights_ = description.cluster_view_weights
+        self.cluster_centers_ = description.cluster_centers
+
+    def _remember(self, X: Any, data: MultiViewData) -> None:
+        super()._remember(X, data)
+        self._data = data
+
+    def _data_of_fit(self, X: Any) -> MultiViewData:
+        """The views of the fit, or X if it can be these."""
+        check_is_fitted(self)
+        if X is None:
+            if not hasattr(self, "_data"):
+                msg = (
+                    "A model that was loaded or copied has no views to explain; expected X, "
+                    "received none. Pass the samples of the fit."
+                )
+                raise ViewError(msg)
+            return self._data
+        data = validate_new_views(self, X)
+        if len(data) != len(self.labels_):
+            msg = (
+                f"X has {len(data)} samples; the fit had {len(self.labels_)}. Pass the samples of "
+                "the fit, in the same order."
+            )
+            raise ViewError(msg)
+        return data
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the views."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_data"}
+
+    def __sklearn_tags__(self) -> Tags:
+        """float32 in, float32 out."""
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

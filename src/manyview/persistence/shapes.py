@@ -1,0 +1,81 @@
+"""Whether a fit from outside holds together: the kernels do not look where an index leads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from manyview.data.scaling import ViewScaling
+from manyview.solver.anchor_graph import N_NEAREST, AnchorGraph
+from manyview.solver.inference import Fitted
+from manyview.solver.model import Model
+
+__all__ = ["has_sound_shapes"]
+
+
+def has_sound_shapes(fitted: Fitted, widths: Sequence[int]) -> bool:
+    """Whether all arrays of a fit have the shapes that views of these widths lead to."""
+    problem, first, anchor_graph = fitted.model.problem, fitted.first, fitted.anchor_graph
+    if not all(_is_scaling_sound(scaling, widths) for scaling in problem.scalings):
+        return False
+    scaled = [widths[scaling.view] for scaling in problem.scalings]  # width of each scaled view
+    if first is not None and anchor_graph is not None:
+        if first.first is not None or not has_sound_shapes(first, widths):
+            return False
+        if not _is_graph_sound(anchor_graph, scaled, sum(first.model.problem.dims)):
+            return False
+        scaled = [table.shape[1] for table in anchor_graph.tables]
+    elif first is not None or anchor_graph is not None:
+        return False
+    return _is_model_sound(fitted.model, scaled) and _are_moments_sound(fitted)
+
+
+def _is_scaling_sound(scaling: ViewScaling, widths: Sequence[int]) -> bool:
+    """There is such a view, and what scales it has its width."""
+    return 0 <= scaling.view < len(widths) and all(
+        part is None or part.shape == (widths[scaling.view],)
+        for part in (scaling.scale, scaling.offset)
+    )
+
+
+def _is_model_sound(model: Model, scaled: Sequence[int]) -> bool:
+    """Bases and means fit the scaled views; there is at least one of each."""
+    problem = model.problem
+    m, V, D = len(problem.dims), len(scaled), sum(problem.dims)
+    return (
+        min(problem.n_clusters, m, V, len(problem.n_present), *problem.dims) > 0
+        and [H.shape for H in model.bases] == [(d, D) for d in scaled]
+        and [mean.shape for mean in problem.means] == [(d,) for d in scaled]
+        and model.alpha.shape == (m,)
+        and problem.view_sum_squares.shape == (V,)
+        and len(problem.is_far) == V
+        and problem.n_present.ndim == 1
+    )
+
+
+def _are_moments_sound(fitted: Fitted) -> bool:
+    """The moments are those of the clusters, spaces and groups of the problem."""
+    problem, moments = fitted.model.problem, fitted.moments
+    groups = (len(problem.n_present), problem.n_clusters)
+    return (
+        np.array_equal(moments.starts, problem.starts)
+        and moments.rows.shape == moments.count.shape == groups
+        and moments.mean.shape == (*groups, sum(problem.dims))
+        and moments.scatter.shape == (*groups, len(problem.dims))
+    )
+
+
+def _is_graph_sound(anchor_graph: AnchorGraph, scaled: Sequence[int], n_dims: int) -> bool:
+    """Anchors lie among the first projections; tables and lifts share their coordinates."""
+    anchors, tables, lifts = anchor_graph.anchors, anchor_graph.tables, anchor_graph.lifts
+    n = len(anchors)
+    return (
+        n > N_NEAREST
+        and anchors.shape == (n, n_dims)
+        and len(tables) == len(lifts) == len(scaled)
+        and all(
+            table.shape == (n, *lift.shape[1:]) for table, lift in zip(tables, lifts, strict=True)
+        )
+        and all(lift.ndim == 2 and len(lift) == d for lift, d in zip(lifts, scaled, strict=True))
+    )

@@ -1,0 +1,159 @@
+"""The anchor graph: rows smoothed along their nearest neighbors, found by a first fit.
+
+Anchors are points among the projections b of the first fit, where all views agree on what is near.
+A sample is given weights on its s nearest anchors, and each of its views becomes the weighted mean
+of the mean rows about those anchors,
+
+    x̄_i = f_i Σ_j B_ij M_vj,   M_vj = Σ_i ω_i B_ij x_vi / Σ_i ω_i B_ij,   f_i = 1 / ‖·‖,
+
+one step of diffusion over the graph B Λ⁻¹ Bᵀ that never forms it. What is noise in one sample
+averages out; a view that a sample lacks is filled in. An iteration on x̄ costs O(n s D): the views
+themselves are visited only to make M, which is kept in r ≤ min(m, d_v) coordinates, M_v = T_v L_vᵀ.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from manyview.engines import Engine
+from manyview.kernels import Kernels
+from manyview.kernels.block import Block, ViewRows
+from manyview.kernels.statistics import ArraySums
+from manyview.solver.model import Model
+from manyview.solver.problem import set_row_factors
+from manyview.solver.updates import share_out
+from manyview.utils.threads import limit_blas
+from manyview.utils.types import FloatArray
+
+__all__ = [
+    "N_NEAREST",
+    "AnchorGraph",
+    "anchor_weights",
+    "average",
+    "count_anchors",
+    "fit_anchor_graph",
+    "smooth_rows",
+]
+
+N_NEAREST = 7
+ANCHORS_PER_CLUSTER = 10
+FEWEST_ANCHORS = 600
+MOST_ANCHORS = 2000  # beyond, distances to anchors cost more than the fit
+ANCHOR_STEPS = 5  # of k-means: anchors need only be spread as the samples are
+
+
+@dataclass(frozen=True)
+class AnchorGraph:
+    """Anchors, and the mean rows of all views about each."""
+
+    anchors: FloatArray  # (m, D)
+    tables: tuple[FloatArray, ...]  # scaled view: (m, r), mean rows in r coordinates
+    lifts: tuple[FloatArray, ...]  # scaled view: (d_v, r), orthonormal: back to the features
+
+    def smooth(self, engine: Engine) -> None:
+        """Smooth the rows of an engine, which have been projected by the first fit."""
+        engine.map_reduce(anchor_weights, self.anchors)
+        smooth_rows(engine, self.tables)
+
+    def lift(self, bases: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
+        """Bases of the smoothed rows as bases of the features."""
+        return tuple(L @ H for L, H in zip(self.lifts, bases, strict=True))
+
+
+def count_anchors(n_samples: int, n_clusters: int) -> int:
+    """Anchors for so many samples and clusters; 0 where the former are too few, the latter many."""
+    wanted = max(ANCHORS_PER_CLUSTER * n_clusters, FEWEST_ANCHORS)
+    m = min(n_samples, wanted)
+    return m if max(n_clusters, N_NEAREST + 1) <= m <= MOST_ANCHORS else 0
+
+
+def fit_anchor_graph(engine: Engine, model: Model, n_anchors: int, rng: Generator) -> AnchorGraph:
+    """Find the anchors among the projections of a fit, and smooth the rows."""
+    anchors = _place_anchors(engine, n_anchors, rng)
+    totals = engine.map_reduce(average, anchors).arrays
+    n_scalings = model.problem.n_scalings
+    tables, lifts = [], []
+    for total, weight, mean in zip(
+        totals[:n_scalings], totals[n_scalings:], model.problem.means, strict=True
+    ):
+        is_seen = (weight > 0)[:, None]
+        rows = np.where(is_seen, total / np.where(is_seen, weight[:, None], 1), mean)  # (m, d_v)
+        with limit_blas(1):
+            L, R = np.linalg.qr(rows.T)  # (d_v, r), (r, m)
+        tables.append(np.ascontiguousarray(R.T))
+        lifts.append(L)
+    smooth_rows(engine, tuple(tables))
+    return AnchorGraph(anchors, tuple(tables), tuple(lifts))
+
+
+def _place_anchors(engine: Engine, n_anchors: int, rng: Generator) -> FloatArray:
+    """A few steps of k-means on the projections."""
+    blocks = engine.sample(engine.n_samples, rng)  # all of them
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # copies of a row: anchors coincide
+        kmeans = KMeans(
+            n_anchors,
+            init="random",
+            n_init=1,
+            max_iter=ANCHOR_STEPS,
+            random_state=int(rng.integers(2**31)),
+        ).fit(
+            np.concatenate([block.projection for block in blocks]),
+            sample_weight=np.concatenate([block.weights for block in blocks]),
+        )
+    return np.asarray(kmeans.cluster_centers_, dtype=np.float64)
+
+
+def anchor_weights(block: Block, kernels: Kernels, anchors: FloatArray) -> tuple[Block, ArraySums]:
+    """Replace b by the weights of the nearest anchors: (rows, m)."""
+    return replace(
+        block, projection=kernels.anchor_weights(block.projection, anchors, N_NEAREST)
+    ), ArraySums(())
+
+
+def average(block: Block, kernels: Kernels, anchors: FloatArray) -> tuple[Block, ArraySums]:
+    """The same, and Σ ω B x of each scaled view about each anchor, and Σ ω B over the rows with it."""
+    block, _ = anchor_weights(block, kernels, anchors)
+    shares = sparse.csr_array((block.projection * block.weights[:, None]).T)  # (m, rows)
+    return block, ArraySums(share_out(block.views, shares, kernels))
+
+
+def smooth_rows(engine: Engine, tables: tuple[FloatArray, ...]) -> None:
+    """Let the smoothed rows be the views, with rows of unit norm."""
+    engine.map_reduce(_set_smoothed, tables, tuple(table @ table.T for table in tables))
+    engine.map_reduce(set_row_factors, (True,) * len(tables))
+    engine.map_reduce(_take_factors_in)
+
+
+def _set_smoothed(
+    block: Block,
+    kernels: Kernels,
+    tables: tuple[FloatArray, ...],
+    grams: tuple[FloatArray, ...],
+) -> tuple[Block, ArraySums]:
+    """Every sample has every view now: there is one group."""
+    pairs = zip(tables, grams, strict=True)
+    views = tuple(ViewRows(block.projection, table=table, gram=gram) for table, gram in pairs)
+    empty = np.empty((len(block.labels), 0), dtype=block.projection.dtype)
+    group = np.zeros_like(block.group)
+    return replace(block, views=views, group=group, projection=empty), ArraySums(())
+
+
+def _take_factors_in(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
+    """Shares times the row factors: seven products a row, once, for one a column in each visit."""
+    views = []
+    for view in block.views:
+        shares, factor = view.values, view.factor
+        assert isinstance(shares, sparse.csr_array)
+        assert factor is not None
+        scaled = shares.data * np.repeat(factor, np.diff(shares.indptr)).astype(shares.dtype)
+        values = sparse.csr_array((scaled, shares.indices, shares.indptr), shape=shares.shape)
+        views.append(replace(view, values=values, factor=None))
+    return replace(block, views=tuple(views)), ArraySums(())

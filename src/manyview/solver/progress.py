@@ -1,0 +1,108 @@
+"""Whom a fit tells of its progress: a callback, the log, and the callbacks of scikit-learn 1.9."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyview.solver.model import Model
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import with_callbacks as torn_down
+except ImportError:  # before 1.9: no `set_callbacks`, nobody to tell
+    CallbackSupportMixin, torn_down = object, None
+
+__all__ = [
+    "CallbackSupportMixin",
+    "OnStep",
+    "Progress",
+    "Step",
+    "make_callback",
+    "sklearn_callbacks",
+    "with_callbacks",
+]
+
+logger = logging.getLogger("manyview.solver")
+
+Method = TypeVar("Method")
+Step: TypeAlias = Literal["start", "bases", "labels", "weights", "final_sweeps"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told after each step; F never rises within a start."""
+
+    start: int  # which restart, from 0
+    n_starts: int
+    n_iter: int
+    max_iter: int
+    step: Step
+    objective: float
+    n_moved: int
+    model: Model
+    labels: Callable[[], NDArray[np.int32]]  # gathered only when called
+
+
+OnStep: TypeAlias = Callable[[Progress], None]
+
+
+def make_callback(callback: OnStep | None, verbose: int) -> OnStep:
+    """One function that tells both the user's callback and, if asked, the log."""
+
+    def notify(progress: Progress) -> None:
+        if verbose and progress.step == "weights":
+            logger.info(
+                "start %d/%d, iteration %d: F = %.6g, %d labels moved",
+                progress.start + 1,
+                progress.n_starts,
+                progress.n_iter,
+                progress.objective,
+                progress.n_moved,
+            )
+        if callback is not None:
+            callback(progress)
+
+    return notify
+
+
+def with_callbacks(method: Method) -> Method:
+    """Let callbacks finish when a method ends, however it ends."""
+    return method if torn_down is None else cast("Method", torn_down(method))
+
+
+@contextmanager
+def sklearn_callbacks(estimator: Any, on_step: OnStep, X: object) -> Iterator[OnStep]:
+    """A function of each step that tells `on_step`, and the callbacks of scikit-learn."""
+    if not hasattr(estimator, "_init_callback_context"):
+        yield on_step
+        return
+    tasks: list[Any] = []  # those that have begun, the outermost first
+
+    def begin(task: Any) -> None:
+        tasks.append(task)
+        task.call_on_fit_task_begin(estimator=estimator, X=X)
+
+    def end(depth: int) -> None:
+        while len(tasks) > depth:
+            tasks.pop().call_on_fit_task_end(estimator=estimator, X=X)
+
+    def notify(progress: Progress) -> None:
+        on_step(progress)
+        if progress.step == "start":
+            end(1)
+            begin(tasks[0].subcontext(task_name="start", max_subtasks=progress.max_iter))
+        elif progress.step == "bases":
+            begin(tasks[1].subcontext(task_name="iteration"))
+        elif progress.step == "weights":
+            end(2)
+
+    begin(estimator._init_callback_context(max_subtasks=None))  # how many starts, the solver knows
+    yield notify
+    end(0)

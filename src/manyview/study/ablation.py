@@ -1,0 +1,62 @@
+"""OMVCDR without one of its parts, and k-means under every scaling: what a part brings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+
+from manyview.data.scaling import SCALINGS
+from manyview.omvcdr import OMVCDR
+
+__all__ = ["VARIANTS", "TwoStepOMVCDR"]
+
+NEARLY_NONE = 1e-6  # of pull: the representation is learned without the clusters
+
+
+class TwoStepOMVCDR:
+    """The representation first, by OMVCDR with hardly any pull; then k-means on it.
+
+    Parameters
+    ----------
+    n_clusters : int
+        Number of clusters.
+    random_state : int, optional
+        Seed.
+    """
+
+    def __init__(self, n_clusters: int, random_state: int | None = None) -> None:
+        self.n_clusters = n_clusters
+        self.random_state = random_state
+
+    def fit_predict(self, views: Any) -> NDArray[np.int32]:
+        """Cluster the samples.
+
+        Parameters
+        ----------
+        views : list of arrays or MultiViewData
+            As OMVCDR takes them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), int32
+        """
+        model = OMVCDR(self.n_clusters, lam=NEARLY_NONE, random_state=self.random_state)
+        embedding = model.fit(views).transform(views)
+        kmeans = KMeans(self.n_clusters, n_init=10, random_state=self.random_state)
+        return np.asarray(kmeans.fit_predict(embedding), dtype=np.int32)
+
+
+# By the name of a method, as `find_method` takes it.
+VARIANTS: dict[str, str] = {
+    "omvcdr(smooth=False)": "OMVCDR on the samples themselves",
+    "omvcdr(n_spaces=1)": "OMVCDR with one space",
+    "omvcdr(weight_exponent=50)": "OMVCDR with equal weights of the spaces",
+    "manyview.study.ablation:TwoStepOMVCDR": "OMVCDR in two steps: embedding, then k-means",
+    **{f"concat_kmeans(scale={scale!r})": f"k-means, {scale}" for scale in (None, "auto")},
+    **{
+        f"concat_kmeans(scale={scale!r})": f"k-means, {scale}" for scale in SCALINGS if scale != "z"
+    },
+}

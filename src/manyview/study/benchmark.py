@@ -1,0 +1,151 @@
+"""A benchmark from the command line: choose, run with a progress bar, write tables and diagrams."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from manyview.datasets.benchmark_sets import benchmark_files, load_benchmark
+from manyview.exceptions import EngineUnavailableError, ViewError
+from manyview.persistence.atomic import atomic_path, write_text
+from manyview.study.ablation import VARIANTS
+from manyview.study.grids import best_of_grid, published_grids
+from manyview.study.methods import find_method, known_methods
+from manyview.study.plots import critical_difference
+from manyview.study.progress import run_bar
+from manyview.study.runner import Conditions, run_benchmark
+from manyview.study.scoreboard import write_scoreboard
+from manyview.study.statistics import Comparison, compare_methods
+from manyview.study.tables import to_latex, to_markdown
+
+__all__ = ["BenchmarkRequest", "benchmark_session"]
+
+logger = logging.getLogger(__name__)
+
+METRICS = ("acc", "nmi", "purity", "fscore", "ari")
+
+
+@dataclass(frozen=True)
+class BenchmarkRequest:
+    """What the user asked for; empty means all."""
+
+    sets: Sequence[str] = ()
+    methods: Sequence[str] = ()
+    n_seeds: int = 5
+    protocol: str = "label-free"
+    rows: str = "shuffled"
+    missing_rates: Sequence[float] = (0.0,)
+    time_limit: float | None = 120.0
+    memory_limit: float | None = None
+    max_samples: int | None = 12_000
+    n_jobs: int = 1
+    has_variants: bool = False
+
+
+def benchmark_session(request: BenchmarkRequest, out: Path, console: Console) -> pd.DataFrame:
+    """Run what was asked for, go on where an earlier session stopped, and write the results.
+
+    Parameters
+    ----------
+    request : BenchmarkRequest
+        Sets, methods, seeds, protocol and limits.
+    out : path
+        Folder for rows, labels, tables and diagrams.
+    console : rich.console.Console
+        Where progress and the summary are shown.
+
+    Returns
+    -------
+    DataFrame
+        One row a run.
+    """
+    if request.protocol not in ("label-free", "oracle"):
+        msg = f"protocol={request.protocol!r} is unknown; expected 'label-free' or 'oracle'."
+        raise ViewError(msg)
+    sets = request.sets or _all_sets(request.max_samples)
+    wanted = [*(request.methods or known_methods()), *(VARIANTS if request.has_variants else ())]
+    methods = [find_method(name) for name in wanted]
+    grids = published_grids() if request.protocol == "oracle" else {}
+    conditions = Conditions(
+        seeds=range(request.n_seeds),
+        rows=request.rows,
+        missing_rates=request.missing_rates,
+        time_limit=request.time_limit,
+        memory_limit=request.memory_limit,
+        grids=grids,
+    )
+    with run_bar(console) as bar:
+        table = run_benchmark(
+            sets, methods, out, conditions=conditions, n_jobs=request.n_jobs, on_row=bar.on_row
+        )
+    shown = best_of_grid(table, METRICS) if grids else table
+    _write(shown, out)
+    _show(shown, console, out)
+    return table
+
+
+def _all_sets(max_samples: int | None) -> list[str]:
+    """All sets of the data folder with labels and not too many samples."""
+    found = []
+    for name in benchmark_files():
+        bunch = load_benchmark(name)
+        is_small = max_samples is None or bunch.data.n_samples <= max_samples
+        if bunch.target is not None and is_small:
+            found.append(name)
+    if not found:
+        msg = "There are no benchmark sets; set MANYVIEW_DATA to the folder with your files."
+        raise ViewError(msg)
+    return found
+
+
+def _write(rows: pd.DataFrame, out: Path) -> None:
+    """Tables of all metrics, pairwise tests, and the critical-difference diagram."""
+    parts = [f"## {metric}\n\n{to_markdown(rows, metric)}" for metric in METRICS]
+    write_text(out / "tables.md", "\n".join(parts))
+    write_scoreboard(rows, out)
+    write_text(out / "tables.tex", "\n".join(to_latex(rows, metric) for metric in METRICS))
+    for metric in ("acc", "nmi"):
+        comparison = compare_methods(rows, metric)
+        with atomic_path(out / f"wilcoxon_{metric}.csv") as path:
+            comparison.pairs.to_csv(path, index=False)
+        _draw(comparison, out)
+
+
+def _draw(comparison: Comparison, out: Path) -> None:
+    """Critical-difference diagram as SVG, where matplotlib is installed."""
+    try:
+        axes = critical_difference(comparison)
+    except EngineUnavailableError as error:
+        logger.warning("No diagram was drawn. %s", error)  # the tables say the same
+        return
+    with atomic_path(out / f"critical_difference_{comparison.metric}.svg") as path:
+        axes.figure.savefig(path, bbox_inches="tight")
+
+
+def _show(rows: pd.DataFrame, console: Console, out: Path) -> None:
+    """Means over all sets, ranks, and how the runs ended."""
+    done = rows[rows["status"] == "done"]
+    ranks = compare_methods(rows, "nmi").ranks
+    table = Table(
+        "method", "ACC", "NMI", "ARI", "rank (NMI)", "seconds", "done", "declined", "failed"
+    )
+    for method in ranks.index:
+        own, finished = rows[rows["method"] == method], done[done["method"] == method]
+        means = finished[["acc", "nmi", "ari", "seconds"]].mean()
+        counts = [int((own["status"] == status).sum()) for status in ("done", "declined", "failed")]
+        table.add_row(
+            method,
+            *(f"{means[metric]:.3f}" for metric in ("acc", "nmi", "ari")),
+            f"{ranks[method]:.2f}",
+            f"{means['seconds']:.2f}",
+            *map(str, counts),
+        )
+    console.print(table)
+    console.print("Means are over the runs that were done; a rank counts no result as the worst.")
+    console.print(f"Written: rows, labels, tables, tests and diagrams in {out}.", markup=False)

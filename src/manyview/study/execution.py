@@ -1,0 +1,184 @@
+"""One run: load, hide, shuffle, fit, measure. A row comes out, whatever happens."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+import traceback
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from numpy.typing import NDArray
+
+from manyview._version import __version__
+from manyview.data.views import MultiViewData
+from manyview.datasets import load_benchmark
+from manyview.exceptions import DeclinedError, ViewError
+from manyview.metrics import evaluate
+from manyview.study.grids import resolved
+from manyview.study.methods import Method
+from manyview.utils.memory import peak_memory, start_peak
+from manyview.utils.threads import limit_threads
+
+__all__ = ["Run", "execute", "versions"]
+
+WARM_UP_ROWS = 64
+
+
+@dataclass(frozen=True)
+class Run:
+    """One cell of a benchmark."""
+
+    data: str
+    method: Method
+    seed: int
+    version: str
+    rows: str = "shuffled"  # or "file"
+    missing_rate: float = 0.0
+    time_limit: float | None = None
+    memory_limit: float | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)  # a point of the method's grid
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a row is cached by; limits are not part of it."""
+        return {
+            "data": self.data,
+            "method": self.method.name,
+            "version": self.version,
+            "parameters": {**self.method.parameters, **self.parameters},
+            "seed": self.seed,
+            "rows": self.rows,
+            "missing_rate": self.missing_rate,
+        }
+
+    @property
+    def key(self) -> str:
+        """Digest of the identity; also the name of the file of labels."""
+        text = json.dumps(self.identity, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What every row of this run begins with, however it ends."""
+        limits = {"time_limit": self.time_limit, "memory_limit": self.memory_limit}
+        return {**self.identity, "key": self.key, **limits}
+
+
+def execute(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[np.int32] | None]:
+    """Row of a run, and its labels in the order of the file; failures are rows, too."""
+    row = {**run.header, "versions": versions()}
+    try:
+        with limit_threads(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            measured, labels = _measure(run, data_home)
+    except (DeclinedError, ViewError, MemoryError) as error:
+        return {**row, "status": "declined", "reason": _sentence(error)}, None
+    except Exception as error:  # a stranger's method may raise anything
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        reason = (
+            f"{type(error).__name__}: {_sentence(error)} ({Path(last.filename).name}:{last.lineno})"
+        )
+        return {**row, "status": "failed", "reason": reason}, None
+    return {**row, "status": "done", "reason": "", **measured}, labels
+
+
+def _measure(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[np.int32]]:
+    """Fit with the clock running; compilation and loading are outside."""
+    data, target = _load(run.data, data_home)
+    n_clusters = len(np.unique(target))
+    order = np.arange(len(target))
+    rng = np.random.default_rng(run.seed)
+    if run.rows == "shuffled":
+        order = rng.permutation(len(target))
+    views = _hide(data[order], run.missing_rate, rng)
+    wanted = {"n_clusters": n_clusters, "random_state": run.seed}
+    limits = {"time_limit": run.time_limit, "memory_limit": run.memory_limit}
+    model = run.method.make(**wanted, **limits, **resolved(run.parameters, n_clusters))
+    given: Any = views if run.method.target.startswith("manyview.") else list(views.views)
+    _warm_up(run, views)
+    before = start_peak()
+    start = time.perf_counter()
+    shuffled = np.asarray(model.fit_predict(given))
+    seconds = time.perf_counter() - start
+    labels = np.empty(len(order), dtype=np.int32)
+    labels[order] = np.unique(shuffled, return_inverse=True)[1]
+    return {
+        **evaluate(target, labels),
+        "n_samples": len(target),
+        "n_clusters_found": len(np.unique(labels)),
+        "seconds": seconds,
+        "peak_memory": max(peak_memory() - before, 0),
+        "n_iter": _number(getattr(model, "n_iter_", None)),
+        "objective": _objective(model),
+    }, labels
+
+
+@lru_cache(maxsize=1)
+def _load(name: str, data_home: Path | None) -> tuple[MultiViewData, NDArray[np.int64]]:
+    data, target = load_benchmark(name, data_home=data_home, return_X_y=True)
+    if target is None:
+        msg = f"The set {name!r} has no labels; a benchmark needs them to measure against."
+        raise ViewError(msg)
+    return data, target
+
+
+def _hide(data: MultiViewData, rate: float, rng: np.random.Generator) -> MultiViewData:
+    """Hide view rows at random; each sample keeps at least one."""
+    if rate == 0:
+        return data
+    present = rng.random((data.n_samples, data.n_views)) >= rate
+    lost = np.flatnonzero(~present.any(axis=1))
+    present[lost, rng.integers(data.n_views, size=len(lost))] = True
+    return MultiViewData.of(data, present=present)
+
+
+_warmed: set[tuple[str, str]] = set()
+
+
+def _warm_up(run: Run, data: MultiViewData) -> None:
+    """Let the method compile what it compiles, once a process and dtype."""
+    key = (run.method.target, str(data.dtype))
+    if key in _warmed or not run.method.target.startswith("manyview."):
+        return
+    _warmed.add(key)
+    few = data[: min(WARM_UP_ROWS, data.n_samples)]
+    try:
+        run.method.make(n_clusters=2, random_state=0, time_limit=5.0).fit_predict(few)
+    except Exception:
+        return  # if it fails for a reason, the run itself will tell
+
+
+def _objective(model: Any) -> float | None:
+    """Last value of the objective, where the method has one."""
+    history = getattr(model, "objective_history_", None)
+    if history is not None and len(history):
+        return float(history[-1])
+    return _number(getattr(model, "inertia_", None))
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _sentence(error: Exception) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+@lru_cache(maxsize=1)
+def versions() -> dict[str, str]:
+    """Versions of what the results depend on."""
+    return {
+        "manyview": __version__,
+        "numpy": np.__version__,
+        "scikit-learn": sklearn.__version__,
+        "python": platform.python_version(),
+    }

@@ -1,0 +1,159 @@
+"""How much is run: which sets, methods, seeds and points of the grids, in full or quickly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manyview.datasets.benchmark_sets import benchmark_files, benchmark_folder, load_benchmark
+from manyview.datasets.registry import PAPER_SETS, PaperSet
+from manyview.exceptions import ViewError
+from manyview.study.grids import published_grids
+from manyview.study.methods import Method, find_method, known_methods
+
+__all__ = ["PUBLISHED", "FoundSet", "ReproduceRequest", "Scope", "find_sets", "set_scope"]
+
+PUBLISHED = "published_omvcdr"
+ENDS_IN_KMEANS = ("awmvc", "fmr", "fpmvs", "lmvsc", "smvsc")  # by the paper's observation 2
+POWERS = tuple(range(-5, 6))  # of λ = 2^power
+QUICK_POWERS = (-5, 0, 3)
+QUICK_SAMPLES = 3000  # the largest set of a quick study
+QUICK_SETS = 2
+QUICK_POINTS = 2  # of the grid of any other method
+QUICK_SECONDS = 145.0  # runs are started within these; drawing and the last runs come after
+MEMORY_LIMIT = 8 * 10**9  # bytes of a run
+
+
+@dataclass(frozen=True)
+class ReproduceRequest:
+    """What the user asked for; empty sets or methods mean all."""
+
+    quick: bool = False
+    n_jobs: int = 1
+    time_limit: float | None = None  # seconds of a run; None is the default of the scope
+    sets: Sequence[str] = ()
+    methods: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class FoundSet:
+    """A set of the data folder, and its place in the paper where it has one."""
+
+    file: str
+    n_samples: int
+    n_features: tuple[int, ...]
+    n_classes: int
+    paper: PaperSet | None = None
+
+    @property
+    def title(self) -> str:
+        """The paper's name of the set, else that of the file."""
+        return self.paper.name if self.paper else self.file
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a study covers."""
+
+    sets: tuple[FoundSet, ...]
+    methods: tuple[Method, ...]
+    powers: tuple[int, ...]
+    grids: Mapping[str, Sequence[Mapping[str, Any]]]
+    n_seeds: int
+    n_seeds_oracle: int
+    n_seeds_elsewhere: int  # on sets that are not the paper's
+    n_shuffles: int  # of the rows, for the published algorithm
+    n_kmeans: int  # of the two-step row
+    time_limit: float
+    memory_limit: int
+    seconds: float | None  # in which runs may be started; None is no limit
+    is_quick: bool
+
+    @property
+    def paper_sets(self) -> list[FoundSet]:
+        """The sets of the paper; where there are none, all sets."""
+        return [one for one in self.sets if one.paper] or list(self.sets)
+
+
+def find_sets() -> list[FoundSet]:
+    """Sets of the data folder that have labels: the paper's in its order, then by size."""
+    by_file = {one.file: one for one in PAPER_SETS}
+    found = []
+    for name in benchmark_files():
+        bunch = load_benchmark(name)
+        if bunch.target is not None:
+            n_classes = len(np.unique(bunch.target))
+            data = bunch.data
+            paper = by_file.get(name)
+            found.append(FoundSet(name, data.n_samples, data.n_features, n_classes, paper))
+    order = list(by_file)
+    return sorted(
+        found, key=lambda one: (order.index(one.file) if one.paper else len(order), one.n_samples)
+    )
+
+
+def set_scope(request: ReproduceRequest, found: Sequence[FoundSet]) -> Scope:
+    """What is run for a request, given the sets that were found."""
+    sets = _chosen_sets(request, found)
+    methods = tuple(find_method(name) for name in request.methods or known_methods())
+    powers = QUICK_POWERS if request.quick else POWERS
+    return Scope(
+        sets=sets,
+        methods=methods,
+        powers=powers,
+        grids=_grids(methods, powers, request.quick),
+        n_seeds=2 if request.quick else 10,
+        n_seeds_oracle=1 if request.quick else 10,
+        n_seeds_elsewhere=2 if request.quick else 3,
+        n_shuffles=3 if request.quick else 5,
+        n_kmeans=50,
+        time_limit=request.time_limit or (15.0 if request.quick else 600.0),
+        memory_limit=MEMORY_LIMIT,
+        seconds=QUICK_SECONDS if request.quick else None,
+        is_quick=request.quick,
+    )
+
+
+def _chosen_sets(request: ReproduceRequest, found: Sequence[FoundSet]) -> tuple[FoundSet, ...]:
+    """Those named; else all, or the few small ones of a quick study, the paper's first."""
+    sets = [one for one in found if not request.sets or one.file in request.sets]
+    if request.quick and not request.sets:
+        small = [one for one in sets if one.n_samples <= QUICK_SAMPLES]
+        sets = ([one for one in small if one.paper] or small)[:QUICK_SETS]
+    if not sets:
+        wanted = " and ".join(map(repr, request.sets)) or "with labels"
+        msg = (
+            f"There is no benchmark set {wanted} in {benchmark_folder()}; expected .npz or .mat "
+            "files. Set MANYVIEW_DATA to the folder with your files."
+        )
+        raise ViewError(msg)
+    return tuple(sets)
+
+
+def _grids(
+    methods: Sequence[Method], powers: Sequence[int], is_quick: bool
+) -> dict[str, list[dict[str, Any]]]:
+    """Grid of each method under the oracle protocol; single k-means runs where it ends in them."""
+    grids: dict[str, list[dict[str, Any]]] = {}
+    published = published_grids()
+    for method in methods:
+        points = [dict(point) for point in published.get(method.name, [{}])]
+        if is_quick:
+            points = _thinned(points)
+        if method.name == PUBLISHED:
+            points = [{"lam": 2.0**power} for power in powers]
+        if method.name in ENDS_IN_KMEANS:
+            points = [{**point, "n_init": 1} for point in points]
+        grids[method.name] = points
+    return grids
+
+
+def _thinned(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A few points of a grid, its ends among them."""
+    if len(points) <= QUICK_POINTS:
+        return points
+    kept = np.linspace(0, len(points) - 1, QUICK_POINTS).round().astype(int)
+    return [points[i] for i in kept]

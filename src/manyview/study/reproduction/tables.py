@@ -1,0 +1,338 @@
+"""Rows of runs to tidy tables: means of the best points, places, and the paper's values beside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from manyview.datasets.registry import PAPER_SETS
+from manyview.study.grids import at_best_point, point_key
+from manyview.study.paper import paper_ablation, paper_results
+from manyview.study.reproduction.scope import PUBLISHED, FoundSet
+
+__all__ = [
+    "METHOD_TITLES",
+    "METRICS",
+    "ablation_table",
+    "complete",
+    "has_risen",
+    "label_free_table",
+    "oracle_table",
+    "order_table",
+    "records",
+    "sensitivity_table",
+    "sets_table",
+    "time_table",
+]
+
+METRICS = {"acc": "ACC", "nmi": "NMI", "purity": "purity", "fscore": "F-score"}
+METHOD_TITLES = {  # in the order of the tables; others stand between these and the last two
+    "fmr": "FMR",
+    "sfmc": "SFMC",
+    "smvsc": "SMVSC",
+    "opmc": "OPMC",
+    "fpmvs": "FPMVS",
+    "lmvsc": "LMVSC",
+    "awmvc": "AWMVC",
+    "concat_kmeans": "k-means, views joined",
+    "concat_spectral": "spectral, views joined",
+    "best_single_view": "best single view",
+    "ksums": "k-sums",
+    "matrix_factorization": "matrix factorization",
+    PUBLISHED: "OMVCDR, published",
+    "omvcdr": "OMVCDR, manyview",
+}
+ABLATION_TITLES = {
+    "omvc": "OMVC (one space)",
+    "omvcdr_2": "OMVCDR-2 (two spaces)",
+    "omvcdr_alpha": "OMVCDR-α (equal weights)",
+    "two_step": "two steps (λ = 0, k-means)",
+    "full": "OMVCDR, published",
+}
+CELL_COLUMNS = [
+    *("data", "method", "metric", "mean", "std", "n_runs"),
+    *("n_points", "n_planned"),  # of the grid: with a result, and in all
+    *("parameters", "status", "reason"),
+]
+
+
+def sets_table(found: Sequence[FoundSet]) -> pd.DataFrame:
+    """Table I: the paper's sets and what was found of them, then what else was found.
+
+    Parameters
+    ----------
+    found : sequence of FoundSet
+        As `find_sets` returns them.
+
+    Returns
+    -------
+    DataFrame
+        Sizes of ours, sizes of the paper, whether they are the same, and a remark.
+    """
+    ours = {one.file: one for one in found}
+    rows = [
+        {
+            "set": paper.name,
+            "file": paper.file,
+            **_sizes(ours.get(paper.file)),
+            "paper_samples": paper.n_samples,
+            "paper_views": paper.n_views,
+            "paper_classes": paper.n_classes,
+            "remark": paper.remark,
+        }
+        for paper in PAPER_SETS
+    ]
+    rows += [
+        {"set": "", "file": one.file, **_sizes(one), "remark": "not in the paper"}
+        for one in found
+        if one.paper is None
+    ]
+    table = pd.DataFrame(rows)
+    counts = ["samples", "views", "classes"]
+    table["is_found"] = table["samples"].notna()
+    table["is_same"] = [
+        bool((row[counts].to_numpy() == row[[f"paper_{c}" for c in counts]].to_numpy()).all())
+        for _, row in table.iterrows()
+    ]
+    numbers = [*counts, *(f"paper_{c}" for c in counts)]
+    return table.astype(dict.fromkeys(numbers, "Int64"))
+
+
+def records(table: pd.DataFrame) -> list[Any]:
+    """Rows of a table as objects with its columns as attributes.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Any table of this module.
+
+    Returns
+    -------
+    list
+    """
+    return list(table.itertuples(index=False))
+
+
+def _sizes(one: FoundSet | None) -> dict[str, Any]:
+    if one is None:
+        return {"samples": None, "views": None, "features": "", "classes": None}
+    return {
+        "samples": one.n_samples,
+        "views": len(one.n_features),
+        "features": ", ".join(map(str, one.n_features)),
+        "classes": one.n_classes,
+    }
+
+
+def label_free_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Table II with defaults only; the paper's values are of the other protocol, and not here.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of the stage "label-free".
+
+    Returns
+    -------
+    DataFrame
+        One row a data set, method and metric: mean, std, n_runs, parameters, place, status, reason.
+    """
+    return _placed(_cells(rows, METHOD_TITLES)).assign(protocol="label-free")
+
+
+def oracle_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Table II by the paper's protocol, with the paper's values and our difference.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of the stage "oracle".
+
+    Returns
+    -------
+    DataFrame
+        As `label_free_table`, and paper_mean, paper_std, difference.
+    """
+    paper = paper_results().replace({"method": {"omvcdr": PUBLISHED}})
+    cells = _placed(_cells(rows, METHOD_TITLES))
+    return _beside(cells, paper).assign(protocol="oracle")
+
+
+def ablation_table(
+    rows: pd.DataFrame, oracle: pd.DataFrame, two_step: pd.DataFrame
+) -> pd.DataFrame:
+    """The ablation by the oracle protocol, with the paper's values and our difference.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of the stage "ablation".
+    oracle : DataFrame
+        Rows of the stage "oracle"; the published algorithm is the full method.
+    two_step : DataFrame
+        Scores of the k-means runs of the two-step model.
+
+    Returns
+    -------
+    DataFrame
+        As `oracle_table`.
+    """
+    full = oracle[oracle["method"] == PUBLISHED].assign(method="full")
+    full = full[full["data"].isin(rows["data"])]
+    points: list[Any] = [{} for _ in range(len(two_step))]  # there is no grid
+    pairs = two_step.assign(status="done", reason="", parameters=points)
+    cells = _cells(pd.concat([rows, pairs, full], ignore_index=True), ABLATION_TITLES)
+    paper = paper_ablation().replace({"method": {"omvcdr": "full"}})
+    return _beside(_placed(cells), paper).assign(protocol="oracle")
+
+
+def order_table(file: pd.DataFrame, shuffled: pd.DataFrame) -> pd.DataFrame:
+    """Methods on rows in file order and on shuffled rows, both by the oracle.
+
+    Parameters
+    ----------
+    file : DataFrame
+        Rows of the stages "oracle" or "ablation".
+    shuffled : DataFrame
+        Rows of the stages "order" or "ablation-shuffled"; their methods and sets are compared.
+
+    Returns
+    -------
+    DataFrame
+        data, method, metric, file, shuffled, shuffled_std, n_shuffles, is_complete (all points of
+        the grid have a result), gain (file − shuffled).
+    """
+    key = ["data", "method", "metric"]
+    is_asked = file["method"].isin(shuffled["method"]) & file["data"].isin(shuffled["data"])
+    ours = _cells(file[is_asked], METHOD_TITLES).set_index(key)
+    other = _cells(shuffled, METHOD_TITLES).set_index(key)
+    table = pd.DataFrame(
+        {
+            "file": ours["mean"],
+            "shuffled": other["mean"],
+            "shuffled_std": other["std"],
+            "n_shuffles": other["n_runs"],
+            "is_complete": (ours["n_points"] == ours["n_planned"])
+            & (other["n_points"] == other["n_planned"]),
+        }
+    ).reindex(ours.index)
+    return table.assign(gain=table["file"] - table["shuffled"]).reset_index()
+
+
+def time_table(oracle: pd.DataFrame) -> pd.DataFrame:
+    """Mean seconds of a fit, alone and relative to the published OMVCDR, and mean iterations.
+
+    Parameters
+    ----------
+    oracle : DataFrame
+        Rows of the stage "oracle".
+
+    Returns
+    -------
+    DataFrame
+        data, method, seconds, relative, n_iter, status, reason; NaN where a method has no result.
+    """
+    measured = ["seconds", "n_iter"]
+    rows = []
+    for (data, method), group in oracle.groupby(["data", "method"], sort=False):
+        done = group[group["status"] == "done"].reindex(columns=measured)
+        rows.append((data, method, *done.astype(float).mean(), *_ending(group)))
+    table = pd.DataFrame(rows, columns=["data", "method", *measured, "status", "reason"])
+    own = table[table["method"] == PUBLISHED].set_index("data")["seconds"]
+    table.insert(3, "relative", table["seconds"] / table["data"].map(own))
+    return _ordered(table, METHOD_TITLES)
+
+
+def sensitivity_table(oracle: pd.DataFrame) -> pd.DataFrame:
+    """ACC and NMI of the published algorithm at each λ, rows in file order.
+
+    Parameters
+    ----------
+    oracle : DataFrame
+        Rows of the stage "oracle".
+
+    Returns
+    -------
+    DataFrame
+        data, lam, acc, nmi.
+    """
+    own = oracle[(oracle["method"] == PUBLISHED) & (oracle["status"] == "done")]
+    lam = [float(point["lam"]) for point in own["parameters"]]
+    table = own.reindex(columns=["data", "acc", "nmi"])
+    table.insert(1, "lam", lam)
+    return table.reset_index(drop=True)
+
+
+def complete(table: pd.DataFrame) -> pd.DataFrame:
+    """Cells in which all points of the grid have a result; the best of a part says little."""
+    return table[table["n_points"] == table["n_planned"]]
+
+
+def has_risen(objective: pd.Series[float]) -> bool:
+    """Whether the objective rose after its second value, beyond rounding."""
+    return bool((objective.diff().iloc[2:] > 1e-12 * objective.abs().max()).any())
+
+
+def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
+    """Each metric at its own best point. One point is no choice."""
+    cells = []
+    for (data, method), group in rows.groupby(["data", "method"], sort=False):
+        done = group[group["status"] == "done"]
+        status, reason = _ending(group)
+        n_planned = group["parameters"].map(point_key).nunique()
+        for metric in METRICS:
+            cell = {"data": data, "method": method, "metric": metric}
+            if len(done):
+                best = at_best_point(done, metric)
+                cell |= {
+                    "mean": float(best[metric].mean()),
+                    "std": float(best[metric].std(ddof=0)),
+                    "n_runs": len(best),
+                    "n_points": done["parameters"].map(point_key).nunique(),
+                    "parameters": point_key(best["parameters"].iloc[0]),
+                }
+            cells.append({**cell, "n_planned": n_planned, "status": status, "reason": reason})
+    table = pd.DataFrame(cells, columns=CELL_COLUMNS)
+    return _ordered(table, titles)
+
+
+def _ending(group: pd.DataFrame) -> tuple[str, str]:
+    """Status and reason of a cell: done where any run was done, else those of its first run."""
+    if (group["status"] == "done").any():
+        return "done", ""
+    return str(group["status"].iloc[0]), str(group["reason"].iloc[0])
+
+
+def _ordered(table: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
+    """Data sets as they come, methods as they stand in `titles`, those of others before ours."""
+    names = list(titles)
+    place = {name: (i if i < len(names) - 2 else i + 1) for i, name in enumerate(names)}
+    sets = {name: i for i, name in enumerate(pd.unique(table["data"]))}
+    order = pd.DataFrame(
+        {
+            "set": table["data"].map(sets),
+            "method": [place.get(name, len(names) - 2) for name in table["method"]],
+        }
+    )
+    ranked = order.sort_values(["set", "method"], kind="stable").index
+    return table.loc[ranked].reset_index(drop=True)
+
+
+def _placed(cells: pd.DataFrame) -> pd.DataFrame:
+    """Place of each cell among the methods, by the four digits shown; 1 is the best."""
+    shown = cells["mean"].astype(float).round(4)
+    place = shown.groupby([cells["data"], cells["metric"]]).rank(ascending=False, method="min")
+    return cells.assign(place=place)
+
+
+def _beside(cells: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
+    """Put the paper's mean and spread, and ours minus the paper's, beside each cell."""
+    files = {one.name: one.file for one in PAPER_SETS}
+    theirs = paper.assign(data=paper["data"].map(files)).rename(
+        columns={"mean": "paper_mean", "std": "paper_std"}
+    )
+    key = ["data", "method", "metric"]
+    joined = cells.merge(theirs[[*key, "paper_mean", "paper_std"]], on=key, how="left")
+    return joined.assign(difference=joined["mean"] - joined["paper_mean"])

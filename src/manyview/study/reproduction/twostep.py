@@ -1,0 +1,107 @@
+"""Two steps instead of one: factorize without labels (λ = 0), then k-means many times.
+
+At λ = 0 the published model is Σ_p Σ_v ‖X_v − Z_p H_pvᵀ‖², H_pvᵀH_pv = I. Its labels and weights no
+longer act on Z; k-means is left to find the clusters in Z_1 … Z_m side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from sklearn.cluster import KMeans
+
+from manyview.data.views import MultiViewData, View
+from manyview.metrics import evaluate
+from manyview.utils.types import FloatArray
+
+__all__ = ["factorize", "two_step_scores"]
+
+MAX_ITER = 101  # as the published program
+TOL = 1e-5
+
+
+def factorize(views: Sequence[View], dims: Sequence[int]) -> tuple[FloatArray, list[float]]:
+    """Alternate Z_p = Σ_v X_v H_pv / V and H_pv = polar(X_vᵀ Z_p) as the published program does.
+
+    Parameters
+    ----------
+    views : sequence of arrays of shape (n_samples, d_v)
+        Dense or sparse.
+    dims : sequence of int
+        Dimension of each space.
+
+    Returns
+    -------
+    (array of shape (n_samples, Σ_p d_p), list of float)
+        The spaces side by side, and the objective after each iteration.
+    """
+    bases = [[np.eye(X.shape[1], d_p) for X in views] for d_p in dims]
+    sqnorm = sum(float((X.multiply(X) if hasattr(X, "multiply") else X * X).sum()) for X in views)
+    history: list[float] = []
+    while True:
+        embedding = [
+            np.sum([X @ H for X, H in zip(views, row, strict=True)], axis=0) / len(views)
+            for row in bases
+        ]  # p: (n, d_p)
+        cross = [[np.asarray(X.T @ Z) for X in views] for Z in embedding]
+        bases = [[_polar(C) for C in row] for row in cross]
+        history.append(len(dims) * sqnorm + sum(map(_excess, embedding, cross, bases)))
+        if len(history) == MAX_ITER or _is_settled(history):
+            return np.hstack(embedding), history
+
+
+def _polar(C: FloatArray) -> FloatArray:  # noqa: N803
+    """U Wᵀ of C = U Σ Wᵀ."""
+    left, _, right = linalg.svd(C, full_matrices=False)
+    factor: FloatArray = left @ right
+    return factor
+
+
+def _excess(Z: FloatArray, cross: list[FloatArray], row: list[FloatArray]) -> float:  # noqa: N803
+    """Σ_v ‖Z H_vᵀ‖² − 2 tr(H_vᵀ X_vᵀ Z)."""
+    gram = Z.T @ Z
+    return sum(
+        float((gram * (H.T @ H)).sum() - 2 * (C * H).sum()) for C, H in zip(cross, row, strict=True)
+    )
+
+
+def _is_settled(history: list[float]) -> bool:
+    if len(history) < 3:
+        return False
+    return abs(history[-1] - history[-2]) < TOL * abs(history[-1])
+
+
+def two_step_scores(
+    data: MultiViewData,
+    target: NDArray[Any],
+    *,
+    n_spaces: int = 3,
+    n_runs: int = 50,
+) -> list[dict[str, float]]:
+    """Scores of k-means, run many times on the factors of the model without labels.
+
+    Parameters
+    ----------
+    data : MultiViewData
+        Complete views.
+    target : array of shape (n_samples,)
+        Known classes.
+    n_spaces : int, default=3
+        Number of latent spaces, of k, 2k, … dimensions.
+    n_runs : int, default=50
+        Number of k-means runs, one start each.
+
+    Returns
+    -------
+    list of dict
+        Metrics of each run.
+    """
+    k = len(np.unique(target))
+    views = [X.astype(np.float64, copy=False) for X in data.arrays]
+    rows, _ = factorize(views, [p * k for p in range(1, n_spaces + 1)])
+    runs = (KMeans(k, n_init=1, random_state=seed).fit_predict(rows) for seed in range(n_runs))
+    return [evaluate(target, labels) for labels in runs]

@@ -1,0 +1,46 @@
+"""Words for what the tables say: names, lists and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sized
+
+import pandas as pd
+
+from manyview.study.reproduction.tables import ABLATION_TITLES, METHOD_TITLES
+
+__all__ = ["are", "count", "have", "listed", "method_title", "places"]
+
+
+def places(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
+    """Methods of some cells, each with its sets."""
+    text = []
+    for method, group in cells.groupby("method", sort=False):
+        where = listed(titles[data] for data in pd.unique(group["data"]))
+        text.append(f"{method_title(str(method))} on {where}")
+    return "; ".join(text)
+
+
+def method_title(name: str) -> str:
+    """Name of a method or of a variant on the page."""
+    return (METHOD_TITLES | ABLATION_TITLES).get(name, name)
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names with commas and an "and"."""
+    *first, last = map(str, names)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def are(names: Sized) -> str:
+    """The verb for one name or several."""
+    return "is" if len(names) == 1 else "are"
+
+
+def have(names: Sized) -> str:
+    """The verb for one name or several."""
+    return "has" if len(names) == 1 else "have"
+
+
+def count(number: float, noun: str) -> str:
+    """A number with its noun, in the plural where it must be."""
+    return f"{number:g} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,125 @@
+"""The scoreboard: all methods over all sets in one table, and a page that shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from manyview.persistence.atomic import atomic_path, write_text
+from manyview.study.ablation import VARIANTS
+from manyview.study.statistics import friedman_ranks, mean_scores
+from manyview.utils.pages import page_environment
+
+__all__ = ["EVEN", "scoreboard", "write_scoreboard"]
+
+METRICS = {"acc": "ACC", "nmi": "NMI", "ari": "ARI", "fscore": "F-score"}
+OURS = "omvcdr"
+YARDSTICK = "concat_kmeans"  # whose time the others' is compared with
+EVEN = 0.005  # a difference of means below this is neither a win nor a loss
+
+
+def scoreboard(rows: pd.DataFrame) -> pd.DataFrame:
+    """Sum up a benchmark: a row a method, best by mean rank first, variants after them.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of `run_benchmark`.
+
+    Returns
+    -------
+    DataFrame
+        For each method: the sets on which it was done, mean over them and mean spread over seeds
+        of each metric, mean ranks among the methods that are no variants, on how many sets it is
+        ahead of OMVCDR and behind it by NMI, and its time, also over that of joined k-means.
+    """
+    scores = {metric: mean_scores(rows, metric) for metric in METRICS}
+    done = rows[rows["status"] == "done"]
+    is_variant = scores["nmi"].columns.isin(list(VARIANTS))
+    ranks = {
+        metric: friedman_ranks(scores[metric].loc[:, ~is_variant]) for metric in ("acc", "nmi")
+    }
+    seconds = mean_scores(rows, "seconds")
+    table = pd.DataFrame(index=scores["nmi"].columns)
+    table["is_variant"] = is_variant
+    table["n_sets"] = scores["nmi"].notna().sum()
+    for metric, values in scores.items():
+        table[metric] = values.mean()
+        spread = done.groupby(["method", "data"])[metric].std(ddof=0)
+        table[f"{metric}_spread"] = spread.groupby("method").mean()
+    for metric, rank in ranks.items():
+        table[f"rank_{metric}"] = rank
+    if OURS in scores["nmi"]:
+        ahead = scores["nmi"].sub(scores["nmi"][OURS], axis=0)
+        table["wins"] = (ahead > EVEN).sum()
+        table["losses"] = (ahead < -EVEN).sum()
+    table["seconds"] = seconds.mean()
+    if YARDSTICK in seconds:
+        table["relative_time"] = seconds.div(seconds[YARDSTICK], axis=0).median()
+    return table.sort_values(["is_variant", "rank_nmi", "nmi"], ascending=[True, True, False])
+
+
+def write_scoreboard(rows: pd.DataFrame, out: Path) -> None:
+    """Write `scoreboard.csv`, `scoreboard_sets.csv` and `scoreboard.html` into a folder.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Rows of `run_benchmark`.
+    out : path
+        The folder.
+    """
+    table = scoreboard(rows)
+    done = rows[rows["status"] == "done"]
+    per_set = done.groupby(["data", "method"])[[*METRICS, "seconds"]].agg(["mean", "std"])
+    per_set.columns = ["_".join(pair) for pair in per_set.columns]
+    with atomic_path(out / "scoreboard.csv") as path:
+        table.to_csv(path, float_format="%.6g")
+    with atomic_path(out / "scoreboard_sets.csv") as path:
+        per_set.to_csv(path, float_format="%.6g")
+    write_text(out / "scoreboard.html", _render(rows, table))
+
+
+def _render(rows: pd.DataFrame, table: pd.DataFrame) -> str:
+    """One page that needs nothing else."""
+    environment = page_environment("manyview.study", "manyview.report")
+    environment.filters["fixed"] = lambda value, n=3: "–" if pd.isna(value) else f"{value:.{n}f}"
+    methods = list(table.index[~table["is_variant"]])
+    sets = {metric: _by_set(rows, metric, methods) for metric in ("nmi", "acc")}
+    return environment.get_template("scoreboard.html").render(
+        methods=_lines(table[~table["is_variant"]]),
+        variants=_lines(table[table["is_variant"]]),
+        titles=VARIANTS,
+        names=methods,
+        sets=sets,
+        metrics=METRICS,
+        n_sets=rows["data"].nunique(),
+        n_seeds=rows["seed"].nunique(),
+        order=", ".join(sorted(rows["rows"].unique())),
+        limit=rows["time_limit"].dropna().max(),
+        declined=int((rows["status"] == "declined").sum()),
+        failed=int((rows["status"] == "failed").sum()),
+        ours=OURS,
+        even=EVEN,
+    )
+
+
+def _lines(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows of a table as dicts; what a benchmark did not have is NaN."""
+    wanted = ["wins", "losses", "relative_time"]
+    full = table.reindex(columns=[*table.columns, *(c for c in wanted if c not in table)])
+    lines = full.rename_axis("name").reset_index().to_dict("records")
+    return [{str(key): value for key, value in line.items()} for line in lines]
+
+
+def _by_set(rows: pd.DataFrame, metric: str, methods: list[str]) -> list[dict[str, Any]]:
+    """A line a set: values in the order of the methods, and how far each is from the best."""
+    scores = mean_scores(rows, metric)[methods]
+    lines = []
+    for data, values in scores.iterrows():
+        best = values.max()  # NaN where no method has a value, or there is none but variants
+        cells = [{"value": v, "is_best": v == best} for v in values]
+        lines.append({"name": data, "cells": cells})
+    return lines

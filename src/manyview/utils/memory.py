@@ -1,0 +1,38 @@
+"""Memory that this process holds, now and at most, and what the machine has."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+__all__ = ["installed_memory", "peak_memory", "start_peak"]
+
+
+def start_peak() -> int:
+    """Forget the peak so far, where the system can (Linux); return the bytes held now."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+    return int(psutil.Process().memory_info().rss)
+
+
+def peak_memory() -> int:
+    """Bytes held at most since `start_peak`; elsewhere than on Linux, since the process began."""
+    if sys.platform == "win32":
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource  # not on Windows
+
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
+
+
+def installed_memory() -> int:
+    """Bytes of memory of this machine, or of the container that limits it."""
+    physical = int(psutil.virtual_memory().total)
+    try:
+        allowed = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        return physical
+    return min(physical, int(allowed)) if allowed.isdigit() else physical

@@ -1,0 +1,166 @@
+"""The command line as a process: files, exit codes, and one sentence for a mistake."""
+
+import csv
+import json
+import re
+from itertools import pairwise
+
+import pytest
+
+from helpers.commands import manyview
+from manyview import OMVCDR
+from manyview._version import __version__
+from manyview.datasets import load_digits_views
+
+NAMES = ["labels.csv", "report.html", "result.json"]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    finished = manyview("demo", cwd=folder)
+    assert finished.returncode == 0, finished.stderr
+    return folder / "manyview-demo", finished
+
+
+def test_demo_writes_three_files_and_leaves_nothing_else(demo):
+    folder, _ = demo
+    assert sorted(path.name for path in folder.iterdir()) == NAMES
+    assert [path.name for path in folder.parent.iterdir()] == ["manyview-demo"]
+
+
+def test_demo_prints_a_table_that_fits_80_columns(demo):
+    _, finished = demo
+    assert max(map(len, finished.stdout.splitlines())) <= 80
+    for word in ("OMVCDR", "k-means, pixels", "ACC", "purity", "10 dimensions", "report.html"):
+        assert word in finished.stdout
+    assert finished.stderr == ""
+
+
+def test_labels_are_those_of_the_estimator(demo):
+    folder, _ = demo
+    data, target = load_digits_views(return_X_y=True)
+    with (folder / "labels.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 1797
+    assert [int(row["sample"]) for row in rows] == list(range(1797))
+    assert [int(row["truth"]) for row in rows] == target.tolist()
+    model = OMVCDR(n_clusters=10, random_state=0, n_jobs=1).fit(data)
+    assert [int(row["cluster"]) for row in rows] == model.labels_.tolist()
+
+
+def test_result_has_all_numbers(demo):
+    folder, _ = demo
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    names = [row["name"] for row in result["methods"]]
+    views = [view["name"] for view in result["data"]["views"]]
+    assert names == ["OMVCDR, all views", "k-means, all views", *(f"k-means, {v}" for v in views)]
+    for row in result["methods"]:
+        assert row["seconds"] > 0
+        assert all(0 <= row["metrics"][key] <= 1 for key in ("acc", "nmi", "purity", "fscore"))
+    for weights in result["weights"].values():
+        assert sum(row["weight"] for row in weights) == pytest.approx(1)
+    assert result["run"]["seed"] == result["run"]["parameters"]["random_state"] == 0
+    assert result["run"]["versions"]["manyview"] == __version__
+    history = result["objective"]["history"]
+    assert all(new <= old * (1 + 1e-12) for old, new in pairwise(history))
+
+
+def test_the_page_is_whole_and_loads_nothing(demo):
+    folder, _ = demo
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.rstrip().endswith("</html>")
+    assert json.loads(page.split('type="application/json">')[1].split("<")[0])["n_drawn"] == 1797
+    assert not re.search(r"https?:", page)
+    assert len(page) < 500_000
+
+
+def test_report_makes_the_page_of_a_run_again(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    data = load_digits_views().data[:200]
+    OMVCDR(n_clusters=3, n_init=1, random_state=0).fit(data).report(tmp_path / "report.html")
+    (tmp_path / "report.json").rename(run / "result.json")
+    finished = manyview("report", "run", cwd=tmp_path)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert (run / "report.html").read_bytes() == (tmp_path / "report.html").read_bytes()
+
+
+def test_report_of_a_folder_without_a_result_is_one_sentence_and_code_2(tmp_path, demo):
+    missing = manyview("report", "run", cwd=tmp_path)
+    other = manyview("report", str(demo[0]), cwd=tmp_path)
+    assert (missing.returncode, other.returncode) == (2, 2)
+    assert missing.stderr.splitlines() == ["manyview: run/result.json: No such file or directory."]
+    assert "is not the result of a fit" in other.stderr
+    assert len(other.stderr.splitlines()) == 1
+
+
+def test_quiet_writes_the_files_only(tmp_path):
+    finished = manyview("demo", "--quiet", "--seed", "1", "--out", "deep/er", cwd=tmp_path)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
+    assert sorted(path.name for path in (tmp_path / "deep" / "er").iterdir()) == NAMES
+
+
+def test_version(tmp_path):
+    finished = manyview("--version", cwd=tmp_path)
+    assert (finished.returncode, finished.stdout) == (0, f"manyview {__version__}\n")
+
+
+def test_an_output_folder_that_is_a_file_is_one_sentence_and_code_2(tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    finished = manyview("demo", "--out", "taken", cwd=tmp_path)
+    assert (finished.returncode, finished.stdout) == (2, "")
+    assert finished.stderr.startswith("manyview: taken is a file; expected a folder")
+    assert len(finished.stderr.splitlines()) == 1
+    assert (tmp_path / "taken").read_text() == "mine"
+
+
+def test_a_folder_below_a_file_is_one_sentence_and_code_2(tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    finished = manyview("demo", "--out", "taken/below", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert len(finished.stderr.splitlines()) == 1
+    assert "taken" in finished.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "demo"], ["demo", "--debug"]])
+def test_debug_shows_the_traceback(tmp_path, arguments):
+    (tmp_path / "taken").write_text("mine")
+    finished = manyview(*arguments, "--out", "taken", cwd=tmp_path)
+    assert finished.returncode == 1
+    assert "Traceback" in finished.stderr
+    assert "NotADirectoryError" in finished.stderr
+
+
+@pytest.mark.parametrize("arguments", [["demo", "--seed", "-1"], ["dmo"]])
+def test_a_request_that_makes_no_sense_is_code_2(tmp_path, arguments):
+    finished = manyview(*arguments, cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "Traceback" not in finished.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_cite_prints_bibtex_and_names_the_methods_that_it_knows(tmp_path):
+    finished = manyview("cite", "omvcdr", cwd=tmp_path)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout.startswith("@article{")
+    unknown = manyview("cite", "nobody", cwd=tmp_path)
+    assert (unknown.returncode, len(unknown.stderr.splitlines())) == (2, 1)
+    assert "omvcdr" in unknown.stderr
+
+
+@pytest.mark.parametrize("arguments", [["datasets"], ["datasets", "list"]])
+def test_datasets_lists_what_is_here_and_what_can_be_fetched(tmp_path, monkeypatch, arguments):
+    monkeypatch.setenv("MANYVIEW_DATA", str(tmp_path))
+    finished = manyview(*arguments, cwd=tmp_path)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert "handwritten_6v" in finished.stdout
+    assert max(map(len, finished.stdout.splitlines())) <= 80
+
+
+def test_fetching_what_nobody_offers_is_one_sentence_and_code_2(tmp_path, monkeypatch):
+    monkeypatch.setenv("MANYVIEW_DATA", str(tmp_path))
+    finished = manyview("datasets", "fetch", "nothing", cwd=tmp_path)
+    assert (finished.returncode, len(finished.stderr.splitlines())) == (2, 1)
+    assert "'nothing'" in finished.stderr
+    assert list(tmp_path.iterdir()) == []

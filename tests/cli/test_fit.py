@@ -1,0 +1,315 @@
+"""`manyview fit`: from files to a folder, as a process and step by step."""
+
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.io import savemat
+
+from manyview import OMVCDR
+from manyview.cli.folder import FILES
+from manyview.datasets import load_benchmark
+from manyview.io import read_views
+from manyview.metrics import clustering_accuracy
+
+VIEWS = ("rna.csv", "protein.csv", "meth.parquet")
+
+
+def process(*arguments, cwd, **options):
+    """The command as a user starts it, on a terminal of 80 columns."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "manyview", *map(str, arguments)],
+        cwd=cwd,
+        env=os.environ | {"COLUMNS": "80", "PYTHONWARNINGS": "error"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        **options,
+    )
+
+
+def inside(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.fixture(scope="module")
+def run(files, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fit")
+    paths = [files / name for name in VIEWS]
+    arguments = ["fit", *paths, "--clusters", 3, "--meta", files / "clinical.csv", "--out", "run"]
+    running = process(*arguments, cwd=folder)
+    out, err = running.communicate(timeout=120)
+    assert running.returncode == 0, err
+    return folder / "run", out, err
+
+
+def test_the_folder_holds_exactly_five_files(run):
+    folder, _, _ = run
+    assert inside(folder) == sorted(FILES)
+    assert inside(folder.parent) == ["run"]
+
+
+def test_labels_are_those_of_the_estimator_and_right(run, files, truth):
+    folder, _, _ = run
+    labels = pd.read_csv(folder / "labels.csv", index_col="sample")
+    data = read_views([files / name for name in VIEWS]).data
+    model = OMVCDR(n_clusters=3, random_state=0).fit(data)
+    assert list(labels.index) == list(data.sample_names)
+    assert labels["cluster"].tolist() == model.labels_.tolist()
+    assert labels["confidence"].to_numpy() == pytest.approx(model.confidence_, rel=1e-5)
+    expected = truth[[int(name[1:]) for name in labels.index]]
+    assert clustering_accuracy(expected, labels["cluster"]) == 1.0
+    parquet = pd.read_parquet(folder / "labels.parquet")
+    assert list(parquet.columns) == ["sample", "cluster", "confidence"]
+    assert parquet["confidence"].to_numpy() == pytest.approx(model.confidence_)
+
+
+def test_the_model_can_be_loaded(run, files):
+    folder, _, _ = run
+    labels = pd.read_csv(folder / "labels.csv")["cluster"]
+    data = read_views([files / name for name in VIEWS]).data
+    assert OMVCDR.load(folder / "model.mv").predict(data).tolist() == labels.tolist()
+
+
+def test_the_terminal_tells_what_was_found_and_what_came_out(run):
+    _, out, err = run
+    assert err == ""
+    assert max(map(len, out.splitlines())) <= 80
+    (row,) = [line.split() for line in out.splitlines() if line.startswith(" protein")]
+    assert row[1:] == ["columns", "85", "24", "85", "5", "0"]
+    for text in ("3 clusters of 90 samples", "90 of 90 samples found", "'site'", "constant"):
+        assert text in " ".join(out.split())
+    assert "report.html" in out
+
+
+def test_result_has_the_command_the_files_and_the_columns(run):
+    folder, _, _ = run
+    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    assert result["run"]["repeat"][0].startswith("manyview fit ")
+    assert [source["view"] for source in result["sources"]] == ["rna", "protein", "meth"]
+    stage, age = result["meta"]
+    assert (stage["column"], stage["kind"], age["column"]) == ("stage", "categorical", "age")
+    assert stage["effect"] == pytest.approx(1)
+    assert stage["p_adjusted"] < 1e-20 < 0.001 < age["p_adjusted"]
+    assert "Not set against the clusters: 'site' (constant)." in result["notes"]
+
+
+def test_the_page_is_whole(run):
+    folder, _, _ = run
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert page.rstrip().endswith("</html>")
+    assert "stage" in page
+
+
+def test_ctrl_c_is_one_sentence_and_leaves_nothing(files, tmp_path):
+    arguments = ["fit", files / "rna.csv", "--clusters", 3, "--starts", 100_000, "--out", "a/run"]
+    # a shell starts what runs in the background deaf to Ctrl-C
+    running = process(*arguments, cwd=tmp_path, preexec_fn=_hear_ctrl_c)
+    while running.poll() is None and not list(tmp_path.glob("a/run/.*")):
+        time.sleep(0.05)
+    time.sleep(2)
+    running.send_signal(signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert (running.returncode, err) == (
+        130,
+        "manyview: stopped by Ctrl-C; no file is half-written.\n",
+    )
+    assert inside(tmp_path) == []
+
+
+def _hear_ctrl_c():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_json_is_all_that_stdout_gets(command, files):
+    code, out, err = command("fit", files / "rna.csv", "--clusters", 3, "--json")
+    summary = json.loads(out)
+    assert (code, summary["out"], summary["n_clusters"]) == (0, "manyview-run", 3)
+    assert sum(summary["sizes"]) == summary["n_samples"] == 85
+    assert sum(summary["view_weights"].values()) == pytest.approx(1)
+    assert "3 clusters of 85 samples" in err
+
+
+def test_columns_that_are_not_tested_are_one_sentence_a_reason(command, files, tmp_path):
+    clinical = files / "clinical.csv"
+    code, out, _ = command("fit", files / "rna.csv", "--clusters", 1, "--meta", clinical)
+    said = " ".join(out.split())
+    assert code == 0
+    assert "note Not set against the clusters: 'stage', 'age' (there is one cluster)." in said
+    assert "5 rows about other samples left out" in said
+
+
+def test_one_column_set_aside_is_told_as_one(command, tables):
+    tables["rna"].assign(batch="north").to_csv("batch.csv")
+    assert "batch: 1 column set aside: batch." in command("fit", "batch.csv", "--clusters", 3)[1]
+
+
+def test_quiet_says_nothing_and_an_earlier_run_is_replaced(command, files, tmp_path):
+    for k in (2, 3):
+        ended = command("fit", files / "rna.csv", "--clusters", k, "--quiet", "--starts", 1)
+        assert ended == (0, "", "")
+        labels = pd.read_csv(tmp_path / "manyview-run" / "labels.csv")["cluster"]
+        assert labels.nunique() == k
+        assert inside(tmp_path / "manyview-run") == sorted(FILES)
+
+
+def test_settings_reach_the_estimator(command, files, tmp_path):
+    settings = ["--seed", 7, "--lam", 0.2, "--starts", 2, "--scale", "z,l2", "--max-iter", 9]
+    assert command("fit", files / "rna.csv", "--clusters", 3, *settings, "--quiet")[0] == 0
+    model = OMVCDR.load(tmp_path / "manyview-run" / "model.mv")
+    assert (model.random_state, model.lam, model.n_init) == (7, 0.2, 2)
+    assert (list(model.scale), model.max_iter) == (["z", "l2"], 9)
+
+
+def test_samples_without_names_are_numbered(command, tables, tmp_path):
+    np.savez(tmp_path / "both.npz", a=tables["rna"], b=tables["meth"])
+    pd.DataFrame({"batch": ["x", "y"] * 45}).to_csv(tmp_path / "batch.csv", index=False)
+    code, out, _ = command("fit", "both.npz", "--clusters", 3, "--meta", "batch.csv")
+    assert code == 0
+    assert "matched with the samples by position" in " ".join(out.split())
+    assert pd.read_csv("manyview-run/labels.csv")["sample"].tolist() == list(range(90))
+
+
+def test_what_the_fit_warns_of_is_a_note(command, tmp_path):
+    (tmp_path / "few.csv").write_text("name,x,y\n" + "".join(f"n{i},{i % 2},1\n" for i in range(9)))
+    code, out, err = command("fit", "few.csv", "--clusters", 3)
+    assert (code, err) == (0, "")
+    assert "note Found 2 distinct samples" in " ".join(out.split())
+
+
+MISTAKES = {
+    "no clusters": (["rna.csv"], "Missing option '--clusters'"),
+    "zero clusters": (["rna.csv", "--clusters", 0], "--clusters is '0'; expected a number"),
+    "words for clusters": (["rna.csv", "--clusters", "many"], "--clusters is 'many'; expected"),
+    "too many clusters": (["rna.csv", "--clusters", 86], "--clusters is 86, and there are 85"),
+    "bad flag": (["rna.csv", "--cluster", 3], "No such option: --cluster"),
+    "bad choice": (["rna.csv", "--clusters", 3, "--missing", "no"], "'no' is not one of"),
+    "bad scale": (["rna.csv", "--clusters", 3, "--scale", "big"], "scale='big' is not usable"),
+    "bad lam": (["rna.csv", "--clusters", 3, "--lam", -1], "lam=-1.0 is not usable"),
+    "no file": (["none.csv", "--clusters", 3], "There is no file"),
+    "no meta": (["rna.csv", "--clusters", 3, "--meta", "none.csv"], "There is no file"),
+    "unreadable": (["broken.parquet", "--clusters", 3], "broken.parquet"),
+    "bad id": (["rna.csv", "--clusters", 3, "--id", "who"], "No file has a column 'who'"),
+    "same name twice": (["twice.csv", "--clusters", 3], "has sample 'P01' twice"),
+    "no overlap": (["rna.csv", "others.csv", "--clusters", 3], "shares no sample name"),
+    "gaps": (["gaps.csv", "--clusters", 3], "--nan feature-mean"),
+    "mixed encodings": (["mixed.csv", "--clusters", 3], "mixes encodings: some of its text is"),
+    "strange meta": (["rna.csv", "--clusters", 3, "--meta", "others.csv"], "names no sample"),
+}
+
+
+@pytest.fixture(scope="module")
+def mistaken(files, tables):
+    """Files that cannot be used."""
+    rna = tables["rna"]
+    (files / "broken.parquet").write_bytes(b"PAR1 and no more")
+    rna.rename({"P02": "P01"}).to_csv(files / "twice.csv")
+    rna.rename(lambda name: f"other {name}").add_prefix("x").to_csv(files / "others.csv")
+    rna.where(rna < rna.quantile(0.99)).to_csv(files / "gaps.csv")
+    lines = "name,x\nZoë,1\n".encode() + "Jürgen,2\nAnn,5\nBob,6\n".encode("latin-1")
+    (files / "mixed.csv").write_bytes(lines)
+    return files
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_sentence_and_code_2(command, mistaken, tmp_path, mistake):
+    arguments, expected = MISTAKES[mistake]
+    named = [mistaken / x if str(x).endswith(("csv", "parquet")) else x for x in arguments]
+    code, _, err = command("fit", *named, "--out", "a/run")
+    assert code == 2
+    assert len(err.splitlines()) == 1
+    assert err.startswith("manyview: ")
+    assert expected in err
+    assert inside(tmp_path) == []
+
+
+def test_a_folder_with_other_things_is_left_alone(command, files, tmp_path):
+    (tmp_path / "labels.csv").write_text("mine")
+    code, _, err = command("fit", files / "rna.csv", "--clusters", 3, "--out", ".")
+    assert code == 2
+    assert "holds labels.csv; expected a new or empty one" in err
+    assert inside(tmp_path) == ["labels.csv"]
+
+
+def test_a_folder_below_a_file_is_refused_before_anything_is_read(command, tmp_path):
+    (tmp_path / "taken").write_text("mine")
+    code, _, err = command("fit", "none.csv", "--clusters", 3, "--out", "taken/run")
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "The folder taken/run cannot be written to (Not a directory)" in err
+
+
+def test_the_help_shows_examples_in_80_columns(command):
+    code, out, _ = command("fit", "--help")
+    assert code == 0
+    assert out.count("  manyview fit ") == 6
+    assert max(map(len, out.splitlines())) <= 80
+    assert command("predict", "--help")[1].count("  manyview predict ") == 3
+
+
+def test_a_flag_does_not_look_as_if_it_took_a_value(command):
+    for name in ("fit", "predict", "demo", "choose"):
+        lines = command(name, "--help")[1].splitlines()
+        (quiet,) = [line for line in lines if "--quiet" in line]
+        assert quiet.split()[2] == "Write"
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_missing_view_rows_cost_little_accuracy(data_home):
+    """30 % of the view rows of handwritten_6v, deleted at random, cost at most 0.05 ACC."""
+    bunch = load_benchmark("handwritten_6v", data_home=data_home)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        present = rng.random((bunch.data.n_samples, bunch.data.n_views)) >= 0.3
+        lost = np.flatnonzero(~present.any(axis=1))
+        present[lost, rng.integers(bunch.data.n_views, size=lost.size)] = True
+        model = OMVCDR(n_clusters=10, random_state=seed)
+        complete = clustering_accuracy(bunch.target, model.fit_predict(bunch.data))
+        labels = model.fit(bunch.data, present=present).labels_
+        assert clustering_accuracy(bunch.target, labels) >= complete - 0.05
+
+
+def test_the_commands_of_the_docs_work(command, tables, truth, tmp_path):
+    page = Path(__file__).parents[2] / "docs" / "fitting.md"
+    shown = re.findall(r"```bash\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    tables["rna"].to_csv(tmp_path / "rna.csv")
+    tables["rna"].iloc[:9].to_csv(tmp_path / "new_rna.csv")
+    tables["protein"].to_parquet(tmp_path / "protein.parquet")
+    tables["meth"].iloc[::-1].T.to_csv(tmp_path / "methylation.csv")
+    pd.DataFrame({"patient": tables["rna"].index, "stage": truth}).to_csv(
+        tmp_path / "clinical.csv", index=False
+    )
+    np.save(tmp_path / "image.npy", tables["rna"])
+    np.save(tmp_path / "text.npy", tables["meth"])
+    np.save(tmp_path / "new_text.npy", tables["meth"].iloc[:9])
+    for part, rows in enumerate(np.array_split(tables["rna"].to_numpy(), 2)):
+        np.save(tmp_path / f"img_{part}.npy", rows)
+    captions = pd.DataFrame(
+        {"name": truth.astype(str), "embedding": list(tables["meth"].to_numpy())}
+    )
+    captions.to_parquet(tmp_path / "captions.parquet")
+    views = np.empty((1, 2), dtype=object)
+    views[0, 0], views[0, 1] = tables["rna"].to_numpy(), tables["protein"].to_numpy()
+    savemat(tmp_path / "handwritten.mat", {"X": views, "Y": truth})
+    assert len(shown) == 7
+    for line in shown:
+        program, *arguments = shlex.split(line)
+        assert program == "manyview"
+        assert command(*arguments)[0] == 0, line
+
+
+def test_no_command_shows_the_help(command):
+    code, out, err = command()
+    assert (code, err) == (2, "")
+    assert "Usage: manyview" in out
+    assert "Cluster the samples of your files" in " ".join(out.split())

@@ -1,0 +1,123 @@
+"""`manyview fit` on arrays that stay on disk: shards by pattern, arrays inside files."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from manyview import OMVCDR
+from manyview.cli.fit import FitRequest
+from manyview.data.rows import Rows
+from manyview.exceptions import ViewError
+from manyview.io import open_views
+
+
+@pytest.fixture
+def shards(tables, tmp_path):
+    """One view in three files, one as a column of lists beside a column of text."""
+    image, text = (tables[name].to_numpy(np.float32) for name in ("rna", "protein"))
+    for p, part in enumerate(np.array_split(image, 3)):
+        np.save(tmp_path / f"img_{p + 9}.npy", part)
+    table = pa.table({"name": [f"s{i}" for i in range(90)], "embedding": list(text)})
+    parquet.write_table(table, tmp_path / "txt.parquet")
+    return tmp_path, [image, text]
+
+
+def test_views_are_opened_by_pattern_and_key(shards):
+    folder, arrays = shards
+    loaded = open_views([folder / "img_*.npy", f"{folder}/txt.parquet::embedding"])
+    assert loaded.data.view_names == ("img", "embedding")
+    assert all(isinstance(view, Rows) for view in loaded.data.views)
+    assert list(loaded.data.sample_names[:3]) == [0, 1, 2]
+    for view, X in zip(loaded.data.views, arrays, strict=True):
+        np.testing.assert_array_equal(view, X)
+    assert loaded.found["features"].tolist() == [20, 24]
+    assert loaded.found["format"].tolist() == ["npy", "parquet"]
+    assert "by position" in loaded.notes[0]
+
+
+def test_a_fit_numbers_the_samples(shards, command):
+    _, arrays = shards
+    code, out, err = command(
+        *["fit", "img_*.npy", "txt.parquet::embedding", "--clusters", "3", "--views", "img,txt"],
+        *["--engine", "memory", "--memory", "1GB", "--json", "--out", "run"],
+    )
+    assert code == 0, err
+    assert [row["view"] for row in json.loads(out)["sources"]] == ["img", "txt"]
+    labels = pd.read_csv("run/labels.csv")
+    assert labels["sample"].tolist() == list(range(90))
+    expected = OMVCDR(n_clusters=3, random_state=0).fit({"img": arrays[0], "txt": arrays[1]})
+    assert labels["cluster"].tolist() == expected.labels_.tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--samples", "columns"], "--samples: for tables only"),
+        (["--memory", "lots"], "--memory is 'lots'; expected a size such as 8GB"),
+        (["--views", "img,img"], "expected 2 different names"),
+    ],
+)
+def test_what_does_not_go_with_them_is_one_sentence(shards, command, arguments, said):
+    code, _, err = command(
+        "fit", "img_*.npy", "txt.parquet::embedding", "--clusters", "3", *arguments
+    )
+    assert code == 2
+    assert said in " ".join(err.split())
+
+
+@pytest.mark.parametrize(
+    ("text", "n_bytes"),
+    [("8GB", 8e9), ("500 mb", 5e8), ("1.5GiB", 1.5 * 2**30), ("2000", 2000), ("4k", 4000)],
+)
+def test_sizes_are_read(text, n_bytes):
+    assert FitRequest([], "3", memory=text).estimator().memory_limit == n_bytes
+
+
+@pytest.mark.parametrize("text", ["0GB", "GB", "-1GB", "8PB", ""])
+def test_what_is_no_size_is_refused(text):
+    with pytest.raises(ViewError, match="expected a size"):
+        FitRequest([], "3", memory=text).estimator()
+
+
+@pytest.fixture
+def many_rows(tmp_path):
+    rng = np.random.default_rng(0)
+    centers = rng.standard_normal((4, 48))
+    for p in range(3):
+        rows = centers[rng.integers(4, size=20_000)] + 1.5 * rng.standard_normal((20_000, 48))
+        np.save(tmp_path / f"emb-{p}.npy", rows.astype(np.float32))
+    return tmp_path
+
+
+def test_a_streamed_run_that_is_killed_goes_on_by_the_same_command(many_rows):
+    program = [str(Path(sys.executable).with_name("manyview")), "fit", "emb-*.npy"]
+    program += ["--clusters", "4", "--scale", "none", "--engine", "stream", "--memory", "200MB"]
+    run = {"cwd": many_rows, "capture_output": True, "text": True, "check": False}
+    whole = subprocess.run([*program, "--out", "whole"], **run)
+    assert whole.returncode == 0, whole.stderr
+    killed = subprocess.Popen([*program, "--out", "run"], cwd=many_rows, stdout=subprocess.DEVNULL)
+    passes, limit = many_rows / "run" / ".passes", time.monotonic() + 120
+    while len(list(passes.glob("pass-*"))) < 4 and time.monotonic() < limit:
+        time.sleep(0.002)
+    killed.kill()
+    assert killed.wait() == -signal.SIGKILL
+    assert {path.name for path in (many_rows / "run").iterdir() if path.name[0] != "."} == set()
+    other = subprocess.run([*program, "--out", "run", "--lam", "0.3"], **run)
+    assert other.returncode == 2
+    assert "there lam was 0.5, now it is 0.3" in " ".join(other.stderr.split())
+    resumed = subprocess.run([*program, "--out", "run"], **run)
+    assert resumed.returncode == 0, resumed.stderr
+    assert "Going on where an earlier run was stopped" in resumed.stdout
+    assert not passes.exists()
+    assert json.loads((many_rows / "run/result.json").read_text())["run"]["parameters"]["engine"]
+    labels = [pd.read_csv(many_rows / out / "labels.csv") for out in ("whole", "run")]
+    pd.testing.assert_frame_equal(*labels)

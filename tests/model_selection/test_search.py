@@ -1,0 +1,196 @@
+"""The number of clusters: by hand, by definition, and on views whose number is known."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.metrics import pairwise_distances
+
+from manyview import MultiViewData
+from manyview.datasets import make_multiview_blobs
+from manyview.exceptions import NotEnoughSamplesError
+from manyview.model_selection import choose, search
+from manyview.model_selection.choice import decide
+from manyview.model_selection.graph import decompose, join_neighbors, modularity
+from manyview.model_selection.sample import draw_sample, locate
+
+
+def test_modularity_by_hand():
+    """Two pairs without a link: all weight is inside, of which halves alone put one half."""
+    graph = sparse.csr_array(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]))
+    assert modularity(graph, np.array([0, 0, 1, 1]), 2) == pytest.approx(1 - 1 / 2)
+    assert modularity(graph, np.array([0, 1, 0, 1]), 2) == pytest.approx(-1 / 2)
+    assert modularity(graph, np.array([0, 0, 0, 0]), 2) == pytest.approx(0)
+
+
+def test_weights_join_the_nearest_and_fall_with_the_distance():
+    points = np.random.default_rng(0).normal(size=(40, 3))
+    graph = join_neighbors(points).toarray()
+    distances = pairwise_distances(points) + np.diag(np.full(40, np.inf))
+    radius = np.sort(distances, axis=1)[:, 4]  # the fifth nearest: five is the fewest
+    is_near = distances <= radius[:, None]
+    one_way = np.where(is_near, np.exp(-(distances**2) / np.outer(radius, radius)), 0)
+    np.testing.assert_allclose(graph, (one_way + one_way.T) / 2, atol=1e-12)
+
+
+def test_parts_without_a_link_are_the_clusters():
+    graph = sparse.block_array(
+        [
+            [np.ones((4, 4)), None, None],
+            [None, np.ones((5, 5)), None],
+            [None, None, np.ones((9, 9))],
+        ]
+    )
+    spectrum = decompose(sparse.csr_array(graph), 5, np.random.default_rng(0))
+    np.testing.assert_allclose(spectrum.values, [1, 1, 1, 0, 0], atol=1e-6)
+    labels = spectrum.partition(3)
+    parts = [set(labels[rows]) for rows in (slice(0, 4), slice(4, 9), slice(9, 18))]
+    assert [len(part) for part in parts] == [1, 1, 1]
+    assert len(set.union(*parts)) == 3
+
+
+@pytest.mark.parametrize("n_clusters", [2, 5, 12])
+def test_blobs_are_counted(n_clusters):
+    data = make_multiview_blobs(500, n_clusters=n_clusters, random_state=0).data
+    choice = choose(data, range(2, 21), random_state=0)
+    assert (choice.n_clusters, choice.has_structure) == (n_clusters, True)
+    assert choice.confidence > 0.7
+    assert choice.sentence.startswith(f"{n_clusters} clusters, sure")
+
+
+def one_view(kind, rng):
+    return {
+        "normal": lambda: rng.normal(size=(400, 20)),
+        "uniform": lambda: rng.random((400, 6)),
+        "two features": lambda: rng.normal(size=(400, 2)),
+        "heavy tails": lambda: rng.standard_t(3, size=(400, 15)),
+        "long": lambda: rng.normal(size=(400, 15)) * np.r_[8, 4, np.ones(13)],
+        "counts": lambda: rng.poisson(1.0, size=(400, 15)),
+        "wide": lambda: rng.normal(size=(80, 300)),
+    }[kind]()
+
+
+@pytest.mark.parametrize(
+    "kind", ["normal", "uniform", "two features", "heavy tails", "long", "counts", "wide"]
+)
+def test_noise_has_no_structure(kind):
+    rng = np.random.default_rng(1)
+    choice = choose([one_view(kind, rng), one_view(kind, rng)], range(2, 16), random_state=0)
+    assert (choice.n_clusters, choice.has_structure) == (1, False)
+    assert "no clear structure" in choice.sentence
+
+
+def test_one_blob_far_from_the_origin_has_no_structure():
+    data = make_multiview_blobs(400, n_clusters=1, random_state=0).data
+    moved = [view + 30 for view in data.views]
+    assert not choose(moved, range(2, 16), random_state=0).has_structure
+
+
+def test_a_continuum_that_all_views_share_has_no_structure():
+    rng = np.random.default_rng(0)
+    factors = rng.normal(size=(400, 3))
+    views = [factors @ rng.normal(size=(3, d)) + rng.normal(size=(400, d)) / 2 for d in (20, 30)]
+    assert not choose(views, range(2, 16), random_state=0).has_structure
+
+
+def test_the_reference_has_the_mean_and_the_spread_of_the_rows():
+    data = make_multiview_blobs(600, n_clusters=3, random_state=0).data
+    rng = np.random.default_rng(0)
+    place = locate(data, None, rng)
+    drawn = place.one_blob(rng)
+    spread = np.cov(place.points.T)
+    assert np.abs(drawn.mean(axis=0) - place.points.mean(axis=0)).max() < 0.3
+    assert np.abs(np.cov(drawn.T) - spread).max() < 0.2 * spread.max()
+    np.testing.assert_allclose(sum(place.shares), np.eye(place.points.shape[1]), atol=1e-8)
+
+
+@pytest.mark.parametrize("offset", [0, 1000])
+def test_coordinates_keep_the_distances_of_the_readings(offset):
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(50, 4)) + offset, rng.normal(size=(50, 3))]
+    place = locate(MultiViewData.of(views), None, rng)
+    expected = pairwise_distances(np.hstack(views))
+    np.testing.assert_allclose(pairwise_distances(place.points), expected, atol=1e-6)
+
+
+def test_blobs_are_cut_into_every_small_number_and_others_lie_between(monkeypatch):
+    rng = np.random.default_rng(0)
+    views = [rng.normal(size=(400, 15)) * np.r_[8, 4, np.ones(13)] for _ in range(2)]
+    quick = choose(views, tune=False, random_state=0).table["one_blob"]
+    monkeypatch.setattr(search, "FEW", 40)
+    full = choose(views, tune=False, random_state=0).table["one_blob"]
+    np.testing.assert_allclose(quick[:9], full[:9])  # 2 to 10 clusters
+    assert not np.allclose(quick, full)
+    assert np.abs(quick - full).max() < 0.02
+
+
+def test_samples_with_all_views_come_first():
+    data = make_multiview_blobs(600, n_clusters=6, missing_rate=0.3, random_state=0).data
+    drawn = draw_sample(data, 2000, np.random.default_rng(0))
+    assert drawn.present.all()
+    assert drawn.n_samples == data.present.all(axis=1).sum()
+    assert choose(data, range(2, 16), random_state=0).n_clusters == 6
+
+
+def test_where_few_samples_are_complete_all_are_looked_at():
+    data = make_multiview_blobs(200, n_clusters=3, missing_rate=0.4, random_state=0).data
+    assert draw_sample(data, 2000, np.random.default_rng(0)) is data
+
+
+def test_the_same_seed_gives_the_same_table_and_threads_do_not_matter():
+    data = make_multiview_blobs(3000, n_clusters=4, random_state=0).data
+    tables = [
+        choose(data, range(2, 7), max_samples=300, random_state=3, n_jobs=n).table for n in (1, 2)
+    ]
+    np.testing.assert_allclose(tables[0], tables[1])
+
+
+def test_rows_from_before_are_not_computed_again():
+    data = make_multiview_blobs(200, n_clusters=3, random_state=0).data
+    told = []
+    whole = choose(data, range(2, 7), tune=False, random_state=0)
+    rows = whole.table.drop(columns="score").to_dict("records")
+    again = choose(
+        data,
+        range(2, 7),
+        tune=False,
+        random_state=0,
+        rows=rows[:3],
+        on_progress=lambda *step: told.append(step),
+    )
+    assert [(row["n_clusters"], done, n_all) for row, done, n_all in told] == [(5, 4, 5), (6, 5, 5)]
+    np.testing.assert_allclose(again.table, whole.table)
+
+
+def row(k, modularity, excess, stability):
+    return {"n_clusters": k, "modularity": modularity, "excess": excess, "stability": stability}
+
+
+def test_sureness_by_hand():
+    """Excess × stability is 0.72; a rival two away with the same score takes half of it."""
+    best, beside = row(5, 0.8, 0.8, 0.9), row(6, 0.8, 0.8, 0.9)
+    alone = decide([best, row(9, 0.0, 0.5, 0.5)], 100)
+    assert (alone.n_clusters, alone.confidence) == (5, pytest.approx(0.72))
+    assert decide([best, beside], 100).confidence == pytest.approx(0.72)
+    rivaled = decide([best, {**best, "n_clusters": 7}], 100)
+    assert rivaled.confidence == pytest.approx(0.36)
+    assert "Nearly as good: 7." in rivaled.sentence
+    weak = decide([row(5, 0.8, 0.4, 0.6)], 100)
+    assert (weak.has_structure, weak.confidence) == (False, pytest.approx(1 - 0.24 / 0.25))
+    assert "There is no clear structure, unsure" in weak.sentence
+
+
+def test_equal_rows_are_no_structure():
+    assert not choose([np.ones((40, 3)), np.ones((40, 2))], range(2, 6), scale=None).has_structure
+
+
+@pytest.mark.parametrize("candidates", [[], [1, 2], [2.5], ["3"]])
+def test_candidates_that_make_no_sense_are_refused(candidates):
+    with pytest.raises(ValueError, match=r"n_clusters=.*; expected integers >= 2"):
+        choose(np.ones((40, 3)), candidates)
+
+
+def test_too_few_samples_are_refused():
+    with pytest.raises(
+        NotEnoughSamplesError, match="Found 7 samples to look at; expected at least 8"
+    ):
+        choose(np.eye(7))

@@ -1,0 +1,257 @@
+"""The report of a fit: the dict, the page made of it, and both on disk."""
+
+import base64
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.html import Page
+from manyview import OMVCDR, MultiViewData
+from manyview.datasets import make_multiview_blobs
+from manyview.inspection import explain
+from manyview.report import describe_fit, render_fit
+from manyview.report.files import rewrite_report, write_report
+from manyview.report.html import FIT_SECTIONS, _short
+from manyview.report.sample_map import NOWHERE, SPAN, describe_map
+
+META = [
+    {
+        "column": "stage",
+        "kind": "categorical",
+        "test": "chi-squared",
+        "n": 90,
+        "effect": 0.5,
+        "effect_name": "Cramér's V",
+        "p": 0.0,
+        "p_adjusted": float("nan"),
+        "by_cluster": [{"cluster": 0, "text": "I 60%, II 40%"}],
+    }
+]
+SOURCES = [
+    {"view": "rna", "file": "rna.csv", "samples": 1234, "set_aside": ["age", "sex"], "nan": ""}
+]
+
+
+@pytest.fixture(scope="module")
+def data():
+    blobs = make_multiview_blobs(90, (6, 9), separation=2.0, random_state=0).data
+    table = pd.DataFrame(
+        blobs.views[0], index=[f"s<{i}>" for i in range(90)], columns=[f"g{j}" for j in range(6)]
+    )
+    present = np.ones((90, 2), dtype=bool)
+    present[::9, 1] = False
+    return MultiViewData.of({"rna": table, "b&b": blobs.views[1]}, present=present)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return OMVCDR(n_clusters=3, random_state=0).fit(data)
+
+
+@pytest.fixture(scope="module")
+def result(model, data):
+    return describe_fit(
+        model, data, command="manyview fit x.csv", sources=SOURCES, meta=META, seconds=1.25
+    )
+
+
+def unpacked(text, dtype):
+    return np.frombuffer(base64.b64decode(text), dtype=dtype)
+
+
+def test_the_dict_is_its_own_json_twin(result):
+    assert json.loads(json.dumps(result, allow_nan=False)) == result
+
+
+def test_the_page_is_the_same_after_json(result):
+    assert render_fit(json.loads(json.dumps(result))) == render_fit(result)
+
+
+def test_sizes_confidence_and_weights_are_those_of_the_model(result, model):
+    sizes = np.bincount(model.labels_)
+    assert [part["size"] for part in result["clusters"]] == sizes.tolist()
+    for c, part in enumerate(result["clusters"]):
+        own = model.confidence_[model.labels_ == c]
+        assert part["confidence"] == np.median(own)
+        assert part["n_doubtful"] == (own < 0.5).sum()
+        assert list(part["view_weights"].values()) == model.cluster_view_weights_[c].tolist()
+    assert sum(result["confidence"]["histogram"]) == 90
+    assert result["confidence"]["n_doubtful"] == (model.confidence_ < 0.5).sum()
+
+
+def test_the_data_tell_what_is_missing_and_how_views_were_read(result):
+    assert result["data"]["n_complete"] == 80
+    rna, other = result["data"]["views"]
+    assert (rna["n_present"], other["n_present"]) == (90, 80)
+    assert rna["scaling_names"] == ["sqrt-l2", "z-l2"]
+
+
+def test_the_map_holds_every_sample_where_the_explanation_puts_it(result, model):
+    part = result["map"]
+    np.testing.assert_array_equal(unpacked(part["cluster"], "<u4"), model.labels_)
+    confidence = unpacked(part["confidence"], np.uint8) / 255
+    np.testing.assert_allclose(confidence, model.confidence_, atol=1 / 255)
+    xy = unpacked(part["layouts"][0]["xy"], "<u2").reshape(-1, 2).astype(float)
+    places = model.explain().map[["x", "y"]].to_numpy()
+    for axis, sign in ((0, 1), (1, -1)):
+        assert np.corrcoef(xy[:, axis], sign * places[:, axis])[0, 1] > 0.999
+    assert np.ptp(xy, axis=0).max() == SPAN
+    assert (xy <= SPAN).all()
+    assert part["names"][3] == "s<3>"
+
+
+def test_a_sample_that_lacks_a_view_is_nowhere_on_its_map(result, data):
+    (present,) = result["map"]["present"]
+    np.testing.assert_array_equal(unpacked(present["flags"], np.uint8), data.present[:, 1])
+    (layout,) = [part for part in result["map"]["layouts"] if part["name"] == "b&b"]
+    xy = unpacked(layout["xy"], "<u2").reshape(-1, 2)
+    np.testing.assert_array_equal((xy == NOWHERE).all(axis=1), ~data.present[:, 1])
+
+
+def test_of_many_samples_a_part_is_drawn_and_the_page_says_so(model, data, monkeypatch):
+    monkeypatch.setattr(explain, "N_MAPPED", 40)
+    result = describe_fit(model, data)
+    assert result["map"]["n_drawn"] == 40
+    rows = unpacked(result["map"]["position"], "<u4")
+    np.testing.assert_array_equal(unpacked(result["map"]["cluster"], "<u4"), model.labels_[rows])
+    assert "Of 90 samples 40 were drawn at random" in render_fit(result)
+
+
+def test_long_names_are_cut_on_the_map(model, data):
+    names = pd.Index(["n" * 40, "n" * 41, *range(88)])
+    part = describe_map(model.explain(replace(data, sample_names=names)), data, np.ones(2))
+    assert part["names"][:3] == ["n" * 40, "n" * 39 + "…", "0"]
+
+
+def test_sections_come_in_the_order_of_the_questions(result):
+    ids = Page(render_fit(result)).ids
+    assert ids == [*FIT_SECTIONS, "map-data"]
+
+
+def test_what_was_not_given_is_left_out(model, data):
+    result = describe_fit(model, data)
+    page = Page(render_fit(result))
+    assert "meta" not in page.ids
+    text = " ".join(page.words)
+    assert "What was found in the files" not in text
+    assert "OMVCDR(n_clusters=3, random_state=0).fit(X)" in text
+
+
+def test_the_page_loads_nothing_and_names_cannot_break_it(result):
+    text = render_fit(result)
+    page = Page(text)
+    assert page.references == ["data:,"]
+    assert "http" not in text
+    assert page.tags.count("script") == 3
+    assert "s&lt;" in text
+    assert "s<3>" not in text
+
+
+def test_the_page_answers_without_its_script(result, model):
+    text = " ".join(Page(render_fit(result).split("<script>")[0] + "</body></html>").words)
+    text = " ".join(text.split())
+    for part in (
+        "90 samples in 3 clusters",
+        "10 samples lack at least one view",
+        "manyview fit x.csv",
+        "I 60%, II 40%",
+        "<1e−15",
+        "rna.csv 1,234 age, sex",
+        "1.25 s",
+        f"After {model.n_iter_} iterations and a last pass over the labels it had come to rest",
+        "g0",
+    ):
+        assert part in text
+    assert str(result["clusters"][0]["typical"][0]) in text
+
+
+def test_every_table_has_a_caption_and_every_picture_a_text(result):
+    text = render_fit(result)
+    assert text.count("<table") == text.count("<caption>") > 5
+    assert text.count("<svg") == text.count('role="img" aria-label=') - 1 == 2
+
+
+def test_one_cluster_has_no_doubts_shares_or_columns_to_show(data):
+    model = OMVCDR(n_clusters=1, n_init=1, random_state=0).fit(data)
+    page = Page(render_fit(describe_fit(model, data, meta=[])))
+    assert "meta" not in page.ids
+    assert page.tags.count("svg") == 1  # the objective; a histogram of ones says nothing
+    text = " ".join(page.words)
+    assert "Share of each view" not in text
+    assert "1 dimension" in page.words
+
+
+def test_one_view_has_no_shares_to_compare(rng):
+    model = OMVCDR(n_clusters=2, n_init=1, random_state=0).fit(rng.normal(size=(30, 4)))
+    assert "Share of each view" not in render_fit(describe_fit(model, model._seen))
+
+
+def test_many_clusters_are_set_side_by_side_in_parts_that_fit_a_page(rng):
+    model = OMVCDR(n_clusters=26, n_init=1, random_state=0).fit(rng.normal(size=(200, 4)))
+    text = render_fit(describe_fit(model, model._seen))
+    tables = [part.split("</table>")[0] for part in text.split('<table class="heat">')[1:]]
+    assert [part.count('class="chip') for part in tables] == [9, 9, 8]
+    assert [part.count("<td") // part.count('<th scope="row"') for part in tables] == [9, 9, 8]
+
+
+def test_what_was_found_leaves_out_the_format_and_explains_matched(model, data):
+    source = {"file": "a.csv", "format": "csv", "orientation": "columns", "matched": 7}
+    text = " ".join(Page(render_fit(describe_fit(model, data, sources=[source]))).words)
+    assert "matched: in another view, too" in text
+    found = text.split("What was found")[1].split("Read as")[0]
+    assert "samples in" in found
+    assert "format" not in found
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(None, "–"), (0.03816, "0.0382"), (-6633.2, "−6,633"), (4.5e9, "4.5e+09"), (0.0, "0")],
+)
+def test_numbers_are_short_but_not_in_powers_of_ten_where_they_need_not_be(number, text):
+    assert _short(number) == text
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_few_clusters_and_one_view_make_a_page(k, rng):
+    model = OMVCDR(n_clusters=k, n_init=1, random_state=0).fit(rng.normal(size=(30, 4)))
+    Page(render_fit(describe_fit(model, model._seen)))
+
+
+def test_of_many_clusters_the_largest_are_described(rng, monkeypatch):
+    monkeypatch.setattr("manyview.report.fit.N_CLUSTERS", 2)
+    model = OMVCDR(n_clusters=4, n_init=1, random_state=0).fit(rng.normal(size=(60, 4)))
+    result = describe_fit(model, model._seen)
+    sizes = np.bincount(model.labels_)
+    assert sorted(part["size"] for part in result["clusters"]) == sorted(sizes)[-2:]
+    assert "The 2 largest clusters" in render_fit(result)
+
+
+def test_report_writes_the_page_and_its_twin(model, tmp_path):
+    model.report(tmp_path / "report.html")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "report.json"]
+    twin = json.loads((tmp_path / "report.json").read_text())
+    assert (tmp_path / "report.html").read_text() == render_fit(twin)
+
+
+def test_the_page_must_not_hide_its_twin(result, tmp_path):
+    with pytest.raises(ValueError, match="expected a name such as report.html"):
+        write_report(tmp_path / "report.json", result)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_is_rendered_again(result, tmp_path):
+    (tmp_path / "result.json").write_text(json.dumps(result))
+    assert rewrite_report(tmp_path).read_text() == render_fit(result)
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", "{}", '{"format": 99}', '{"format": 1}', '{"format": 1, "data": 3}']
+)
+def test_what_is_not_a_result_is_refused_in_one_sentence(content, tmp_path):
+    (tmp_path / "result.json").write_text(content)
+    with pytest.raises(ValueError, match="is not the result of a fit by this version"):
+        rewrite_report(tmp_path)
+    assert not (tmp_path / "report.html").exists()

@@ -1,0 +1,273 @@
+"""Verdicts follow the numbers: the same claim on other tables is judged otherwise."""
+
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from manyview.datasets.registry import PAPER_SETS
+from manyview.study.paper import paper_results
+from manyview.study.reproduction import judges, measures
+from manyview.study.reproduction.claims import CLAIMED_GAINS, CLAIMS, VERDICTS, judge_claims
+from manyview.study.reproduction.judges import (
+    FAILS,
+    HOLDS,
+    ONLY_SORTED,
+    UNCHECKED,
+    Study,
+    ahead,
+    to_verdict,
+)
+from manyview.study.reproduction.scope import PUBLISHED
+from manyview.study.reproduction.tables import METRICS
+
+CELL = ["data", "method", "metric", "mean", "std", "n_runs", "n_points", "n_planned", "status",
+        "difference"]  # fmt: skip
+ORDER = ["data", "method", "metric", "shuffled", "shuffled_std", "n_shuffles", "is_complete"]
+TIME = ["data", "method", "seconds", "n_iter", "status"]
+
+
+def cells(scores, data="bdgp", difference=math.nan, status="done", n_points=1):
+    """Cells of methods that have the same score by all metrics."""
+    value = {"done": 1.0}.get(status, math.nan)
+    return [
+        (data, method, metric, value * score, 0.0, 1, value * n_points, 1, status, difference)
+        for method, score in scores.items()
+        for metric in METRICS
+    ]
+
+
+def shuffles(scores, data="bdgp", std=0.01):
+    return [
+        (data, method, metric, score, std, 5, True)
+        for method, score in scores.items()
+        for metric in METRICS
+    ]
+
+
+def study(oracle=(), order=(), ablation=(), ablation_order=(), **others):
+    tables = {
+        "oracle": pd.DataFrame(list(oracle), columns=CELL),
+        "ablation": pd.DataFrame(list(ablation), columns=CELL),
+        "order": pd.DataFrame(list(order), columns=ORDER),
+        "ablation_order": pd.DataFrame(list(ablation_order), columns=ORDER),
+        "sets": pd.DataFrame(columns=["file", "samples", "features", "classes"]),
+        "time": pd.DataFrame(columns=TIME),
+        "objective": pd.DataFrame(columns=["data", "method", "objective"]),
+        "weights": pd.DataFrame(columns=["data", "space", "weight"]),
+        "sensitivity": pd.DataFrame(columns=["data", "lam", "acc"]),
+        **others,
+    }
+    return Study(tables, {"bdgp": "BDGP", "hdigit": "Hdigit", "mine": "mine"})
+
+
+@pytest.mark.parametrize(
+    ("file", "shuffled", "verdict"),
+    [
+        ([True, True], [True, True], HOLDS),
+        ([True, True], [True, False], ONLY_SORTED),
+        ([True, False], [True, True], FAILS),
+        ([None, False], [None, None], FAILS),
+        ([True, None], [True, True], UNCHECKED),
+        ([True, True], [True, None], UNCHECKED),
+        ([True, True], [False, None], ONLY_SORTED),
+        ([], [], UNCHECKED),
+    ],
+)
+def test_one_counterexample_is_enough_and_a_gap_leaves_it_open(file, shuffled, verdict):
+    assert to_verdict(file, shuffled) == verdict
+
+
+@pytest.mark.parametrize(
+    ("ours", "mixed", "verdict"),
+    [(0.6, 0.6, HOLDS), (0.6, 0.4, ONLY_SORTED), (0.4, 0.6, FAILS), (0.50004, 0.6, FAILS)],
+)
+def test_ahead_of_a_rival(ours, mixed, verdict):
+    one = study(
+        [*cells({PUBLISHED: ours, "lmvsc": 0.5}), *cells({PUBLISHED: 0.1, "lmvsc": 0.2}, "mine")],
+        shuffles({PUBLISHED: mixed}),
+    )
+    one.titles.pop("hdigit")
+    found = ahead(["lmvsc"])(one)
+    assert found.verdict == verdict
+    assert f"{ours:.4f} in file order, {mixed:.4f} shuffled, against 0.5000" in found.evidence
+    assert "Ahead on 0 of 1 further set in file order." in found.evidence  # and is not judged
+    assert "In the paper's tables: ahead on 7 of 7 sets." in found.evidence
+
+
+@pytest.mark.parametrize(
+    ("status", "n_points", "verdict"),
+    [("declined", 1, HOLDS), ("not run", 1, UNCHECKED), ("done", 0, UNCHECKED)],
+)
+def test_who_declined_is_not_waited_for_and_who_has_not_run_is(status, n_points, verdict):
+    oracle = [
+        *cells({PUBLISHED: 0.6, "lmvsc": 0.5}),
+        *cells({"fmr": 0.1}, status=status, n_points=n_points),
+    ]
+    one = study(oracle, shuffles({PUBLISHED: 0.6}))
+    judge = ahead(["lmvsc", "fmr"], only=["bdgp"])
+    assert judge(one).verdict == verdict
+    behind = study([*oracle, *cells({"sfmc": 0.7})], shuffles({PUBLISHED: 0.6}))
+    judge = ahead(["lmvsc", "fmr", "sfmc"], only=["bdgp"])
+    assert judge(behind).verdict == FAILS  # whatever the one that is missing gives
+
+
+def test_variants_are_shuffled_too():
+    """In file order 0.9 against 0.5; both fall when shuffled, and stay in that order."""
+    parts = {"oracle": cells({PUBLISHED: 0.9}), "ablation": cells({"omvc": 0.5})}
+    order = shuffles({PUBLISHED: 0.45})
+    judge = ahead(["omvc"], only=["bdgp"])
+    found = judge(study(order=order, **parts))
+    assert found.verdict == UNCHECKED
+    assert found.evidence.endswith("(+80.00 %, not all shuffled).")
+    mixed = shuffles({"omvc": 0.4})
+    assert judge(study(order=order, ablation_order=mixed, **parts)).verdict == HOLDS
+
+
+def test_the_best_variant_may_be_another_one_on_shuffled_rows():
+    one = study(
+        cells({PUBLISHED: 0.9}),
+        shuffles({PUBLISHED: 0.8}),
+        cells({"omvcdr_2": 0.7, "two_step": 0.6}),
+        shuffles({"omvcdr_2": 0.5}),
+    )
+    text = ahead(["omvcdr_2", "two_step"], only=["bdgp"])(one).evidence
+    assert "against 0.7000 of OMVCDR-2 (two spaces) and 0.6000 of two steps" in text
+
+
+def test_the_percent_gains_are_those_of_the_papers_own_table():
+    wide = (
+        paper_results()
+        .query("metric == 'acc'")
+        .pivot(index="data", columns="method", values="mean")
+    )
+    gain = 100 * (wide["omvcdr"] / wide.drop(columns="omvcdr").max(axis=1) - 1)
+    assert {one.name: round(gain[one.name], 2) for one in PAPER_SETS} == CLAIMED_GAINS
+
+
+@pytest.mark.parametrize(("ours", "verdict"), [(0.55, HOLDS), (0.54, FAILS)])
+def test_a_gain_must_be_as_large_as_claimed(ours, verdict):
+    one = study(cells({PUBLISHED: ours, "opmc": 0.5}), shuffles({PUBLISHED: 0.6}))
+    assert ahead(["opmc"], only=["bdgp"], percent=10.0)(one).verdict == verdict
+    assert ahead(["opmc"], only=["awa"], percent=10.0)(one).verdict == UNCHECKED
+
+
+@pytest.mark.parametrize(("n_ahead", "verdict"), [(1, HOLDS), (2, FAILS)])
+def test_comparable_is_first_or_second(n_ahead, verdict):
+    scores = {name: 0.6 if i < n_ahead else 0.4 for i, name in enumerate(judges.RIVALS)}
+    one = study(cells({PUBLISHED: 0.5, **scores}), shuffles({PUBLISHED: 0.5}))
+    found = judges.comparable_scores(one)
+    assert found.verdict == verdict
+    assert f"BDGP NMI {1 + n_ahead} ({1 + n_ahead})" in found.evidence
+
+
+@pytest.mark.parametrize(("std", "verdict"), [(0.0, HOLDS), (0.01, ONLY_SORTED)])
+def test_variance_is_that_over_orders_of_the_rows(std, verdict):
+    one = study(order=shuffles({PUBLISHED: 0.5}, std=std))
+    assert judges.unchanged_by_shuffling(one).verdict == verdict
+
+
+@pytest.mark.parametrize(("gap", "verdict"), [(1e-5, HOLDS), (0.01, FAILS)])
+def test_the_papers_values(gap, verdict):
+    one = study(cells({PUBLISHED: 0.5}, difference=-gap))
+    assert judges.values_met(one).verdict == (FAILS if verdict == FAILS else UNCHECKED)  # no Hdigit
+    one.titles.pop("hdigit")
+    assert judges.values_met(Study(one.tables, one.titles)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("gap", "features", "verdict"),
+    [(0.0, "784, 256", FAILS), (0.0, "240, 76", HOLDS), (0.1, "784, 256", UNCHECKED)],
+)
+def test_which_set_handwritten_is(gap, features, verdict):
+    sets = pd.DataFrame([("handwritten_2v", features)], columns=["file", "features"])
+    one = study(cells({PUBLISHED: 0.5}, "handwritten_2v", difference=gap), sets=sets)
+    assert judges.handwritten_is_uci(one).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("weights", "verdict"), [((0.99, 0.98), FAILS), ((0.99, 0.6), HOLDS), ((0.1, 0.99), HOLDS)]
+)
+def test_weights_that_always_end_on_the_first_space_choose_nothing(weights, verdict):
+    rows = [
+        (data, p, share)
+        for data, weight in zip(("bdgp", "hdigit"), weights, strict=True)
+        for p, share in ((1, weight), (2, 1 - weight))
+    ]
+    table = pd.DataFrame(rows, columns=["data", "space", "weight"])
+    assert judges.weights_choose(study(weights=table)).verdict == verdict
+
+
+@pytest.mark.parametrize(("n", "last", "soon", "falls"), [
+    (39, 0.0, HOLDS, HOLDS), (40, 0.0, FAILS, HOLDS), (10, 99.0, HOLDS, FAILS),
+])  # fmt: skip
+def test_convergence(n, last, soon, falls):
+    values = [*np.linspace(2, 1, n - 1), last]
+    table = pd.DataFrame({"data": "bdgp", "method": PUBLISHED, "objective": values})
+    one = study(objective=table)
+    assert measures.converges_soon(one).verdict == soon
+    assert measures.never_rises(one).verdict == falls
+
+
+@pytest.mark.parametrize(("acc", "stays", "same"), [
+    ((0.5, 0.6, 0.9, 0.88), HOLDS, FAILS),
+    ((0.5, 0.4, 0.9, 0.88), FAILS, FAILS),
+    ((0.5, 0.6, 0.9, 0.7), FAILS, FAILS),
+    ((0.88, 0.89, 0.9, 0.88), HOLDS, HOLDS),
+])  # fmt: skip
+def test_sensitivity(acc, stays, same):
+    table = pd.DataFrame({"data": "bdgp", "lam": [1, 2, 4, 8], "acc": acc})
+    one = study(cells({PUBLISHED: 0.5}), sensitivity=table)
+    assert measures.rises_then_stays(one).verdict == stays
+    assert measures.insensitive(one).verdict == same
+    part = study(cells({PUBLISHED: 0.5}, n_points=0), sensitivity=table)
+    assert measures.insensitive(part).verdict == UNCHECKED
+
+
+def times(**seconds):
+    rows = [("bdgp", name, value, 1, "done") for name, value in seconds.items()]
+    return pd.DataFrame(rows, columns=TIME)
+
+
+@pytest.mark.parametrize(("seconds", "verdicts"), [
+    ({"fmr": 9.0, "lmvsc": 1.0, "opmc": 1.0, PUBLISHED: 3.0}, (HOLDS, HOLDS, HOLDS)),
+    ({"fmr": 2.0, "lmvsc": 1.0, "opmc": 90.0, PUBLISHED: 30.0}, (FAILS, FAILS, FAILS)),
+    ({"fmr": 5.0, "lmvsc": 1.0, "opmc": 2.0, PUBLISHED: 3.0}, (UNCHECKED, UNCHECKED, HOLDS)),
+])  # fmt: skip
+def test_times_are_told_apart_by_more_than_the_load_of_the_machine(seconds, verdicts):
+    one = study(time=times(**seconds))
+    judged = (measures.fmr_is_slowest, measures.takes_less_time(["opmc", "lmvsc"]),
+              measures.comparable_time)  # fmt: skip
+    assert tuple(judge(one).verdict for judge in judged) == verdicts
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(1.0, HOLDS), (2.0, FAILS)])
+def test_growth_is_judged_at_equal_width(power, verdict):
+    """Cost n^power · (d k) over ten sets whose widths vary on their own."""
+    n, d = 100 * 2 ** np.arange(10), np.tile([10, 70], 5)
+    names = [f"set{i}" for i in range(10)]
+    table = pd.DataFrame({"data": names, "method": PUBLISHED, "seconds": 4.0 * n**power * d})
+    table = table.assign(n_iter=4.0, status="done")
+    features = [f"{one - 3}, 3" for one in d]
+    sets = pd.DataFrame({"file": names, "samples": n, "features": features, "classes": 2})
+    found = measures.grows_linearly(study(time=table, sets=sets))
+    assert found.verdict == verdict
+    assert f"n^{power:.2f}" in found.evidence
+    assert measures.grows_linearly(study(time=table[:4], sets=sets)).verdict == UNCHECKED
+
+
+def test_without_runs_no_claim_is_judged():
+    empty = study()
+    table = judge_claims(empty.tables, empty.titles)
+    assert set(table["verdict"]) == {UNCHECKED}
+    assert len(table) == len({claim.text for claim in CLAIMS})
+
+
+def test_the_page_in_the_documentation_has_all_claims():
+    page = (Path(__file__).parents[3] / "docs" / "claims.md").read_text()
+    rows = [line.split(" | ")[1:4:2] for line in page.splitlines() if re.match(r"\| \d+ \|", line)]
+    assert [claim for claim, _ in rows] == [claim.text for claim in CLAIMS]
+    assert {verdict.strip("*") for _, verdict in rows} <= set(VERDICTS)
