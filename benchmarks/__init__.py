@@ -1,0 +1,1 @@
+"""What manyview costs and how good it is, measured; run as `python -m benchmarks.speed.bench_fit`."""

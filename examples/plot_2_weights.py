@@ -10,10 +10,10 @@ swapped with those of other samples: the view keeps its values, but describes th
 """
 
 import numpy as np
+from sklearn.metrics import normalized_mutual_info_score
 
 from manyview import OMVCDR
 from manyview.datasets import load_digits_views
-from sklearn.metrics import normalized_mutual_info_score
 
 data, digits = load_digits_views(return_X_y=True)
 views = dict(zip(data.view_names, data.views, strict=True))

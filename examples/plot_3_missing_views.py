@@ -12,11 +12,11 @@ one view. What people often do instead is to fill in the mean of each feature an
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.metrics import normalized_mutual_info_score
 from sklearn.preprocessing import scale
 
 from manyview import OMVCDR
 from manyview.datasets import load_digits_views
-from sklearn.metrics import normalized_mutual_info_score
 
 data, digits = load_digits_views(return_X_y=True)
 n, n_views = len(data), data.n_views

@@ -43,9 +43,9 @@ plt.show()
 # The pull ``lam`` matters much less: it has no units, and from 0.05 to 5 little changes.
 
 import numpy as np
+from sklearn.metrics import normalized_mutual_info_score
 
 from manyview import OMVCDR
-from sklearn.metrics import normalized_mutual_info_score
 
 pulls = np.geomspace(0.05, 5, 7)
 models = [OMVCDR(6, lam=lam, random_state=0).fit(data) for lam in pulls]

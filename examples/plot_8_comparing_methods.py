@@ -11,9 +11,9 @@ import time
 
 import pandas as pd
 
-from manyview.study import known_methods
 from manyview.datasets import load_digits_views
 from manyview.metrics import evaluate
+from manyview.study import known_methods
 
 data, digits = load_digits_views(return_X_y=True)
 data, digits = data[:600], digits[:600]

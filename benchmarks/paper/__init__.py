@@ -1,0 +1,1 @@
+"""The methods beside their papers and published programs."""

@@ -1,0 +1,1 @@
+"""Agreement with known classes, and what the package says of itself."""

@@ -88,12 +88,13 @@ class OMVCDR(
     latent_dims : sequence of int, optional
         Dimensions of the spaces, instead of `n_spaces`.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="auto"
-        How views are read: as given; with rows of unit mean square norm; rows of unit norm; the
+        How views are scaled: as given; with rows of unit mean square norm; rows of unit norm; the
         same after a square root where a view is non-negative; z-scores; z-scores with rows of unit
-        norm. Of a list, each scaled view enters as a view of its own. "auto" is ["sqrt-l2", "z-l2"].
+        norm. Of a list, each scaled view enters as a view of its own; "auto" is
+        ["sqrt-l2", "z-l2"].
     smooth : bool or "auto", default="auto"
-        Read each sample as a mix of its neighbors: a first fit finds what is near in all views, a
-        second clusters the mixes. "auto" does so where scale="auto".
+        Smooth each sample along an anchor graph: a first fit finds what is near in all views, a
+        second clusters the smoothed rows. "auto" does so where scale="auto".
     weight_exponent : float, default=3.0
         Exponent γ > 1 of the space weights. 2 is the paper's, and soon leaves one space alone.
     init : {"k-means++", "random"}, default="k-means++"
@@ -151,15 +152,15 @@ class OMVCDR(
     n_iter_ : int
         Iterations of the best start.
     converged_ : bool
-        Whether the best start came to rest.
+        Whether the best start converged.
     n_features_in_ : int
         Number of features of all views.
     view_names_ : tuple of str
         Names of the views.
-    readings_ : list of (str, str or None)
-        View name and scaling of each scaled view.
+    scalings_ : list of (str, str or None)
+        View name and scaling of each scaled view, in the order of `bases_`.
     anchors_ : list (spaces) of lists (scaled views) of arrays of shape (d_p, d_v)
-        The bases read as anchors.
+        The bases, seen as anchors.
     engine_ : str
         Engine that was used.
 
@@ -410,7 +411,7 @@ class OMVCDR(
         return engine.gather("projection")
 
     def anchor_graph(self, X: Any, *, present: Any = None) -> list[NDArray[Any]]:
-        """Embedding of each space read as a graph between samples and the anchors of `anchors_`.
+        """Embedding of each space as a graph between samples and the anchors of `anchors_`.
 
         Parameters
         ----------
@@ -428,7 +429,7 @@ class OMVCDR(
 
     @property
     def anchors_(self) -> list[list[FloatArray]]:
-        """The bases read as anchors: rows are points in the space of a scaled view."""
+        """The bases, seen as anchors: rows are points in the space of a scaled view."""
         check_is_fitted(self)
         return [[H.T for H in bases] for bases in self.bases_]
 

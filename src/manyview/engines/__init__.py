@@ -53,7 +53,10 @@ class Engine(Protocol):
     def apply_scalings(
         self, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
     ) -> FloatArray:
-        """Scale the views anew; returns the distinct numbers of scaled views present (and `n_present`)."""
+        """Scale the views anew; returns the distinct numbers of scaled views present.
+
+        Those of `n_present` are among them.
+        """
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
         """Some rows, or all of them where there are no more: starts are made on them."""

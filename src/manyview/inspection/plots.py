@@ -238,7 +238,7 @@ def sample_map(
 
 def _check_view(view: str, names: Any) -> None:
     if view not in names:
-        msg = f"view={view!r} is unknown; expected one of {list(known)} or None."
+        msg = f"view={view!r} is unknown; expected one of {list(names)} or None."
         raise ValueError(msg)
 
 

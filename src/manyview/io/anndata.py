@@ -17,10 +17,10 @@ import pandas as pd
 
 from manyview.data.containers import (
     LabeledValues,
+    align_samples,
     check_axis,
     is_annotated,
     is_multimodal,
-    place,
     unwrap_container,
 )
 from manyview.data.views import MultiViewData
@@ -71,15 +71,15 @@ def cluster_mudata(
     if both := sorted(set(reps) & set(layers)):
         msg = f"use_rep and layer both say what to read of {both}; give one for each modality."
         raise ViewError(msg)
-    sheets = {}
+    labeled_views = {}
     for name, part in mdata.mod.items():
         if name in reps:
-            sheets[name] = _entry(part, "obsm", reps[name], name)
+            labeled_views[name] = _entry(part, "obsm", reps[name], name)
         elif name in layers:
-            sheets[name] = _entry(part, "layers", layers[name], name)
+            labeled_views[name] = _entry(part, "layers", layers[name], name)
         else:
-            sheets[name] = unwrap_container(part, name)
-    views = MultiViewData.of(place(sheets, mdata.obs_names))
+            labeled_views[name] = unwrap_container(part, name)
+    views = MultiViewData.of(align_samples(labeled_views, mdata.obs_names))
     return _cluster(mdata, views, key_added, OMVCDR(n_clusters, **parameters))
 
 
@@ -115,12 +115,16 @@ def cluster_anndata(
     _check_kind(is_annotated(adata), adata, "cluster_anndata", "an AnnData")
     keys = [views] if isinstance(views, str) else views
     named = dict(keys) if isinstance(keys, Mapping) else {key: key for key in keys}
-    sheets = {}
+    labeled_views = {}
     for name, key in named.items():
         field = "obsm" if key in adata.obsm else "layers"
         is_main = key == "X" and key not in getattr(adata, field)
-        sheets[name] = unwrap_container(adata, name) if is_main else _entry(adata, field, key, name)
-    return _cluster(adata, MultiViewData.of(sheets), key_added, OMVCDR(n_clusters, **parameters))
+        labeled_views[name] = (
+            unwrap_container(adata, name) if is_main else _entry(adata, field, key, name)
+        )
+    return _cluster(
+        adata, MultiViewData.of(labeled_views), key_added, OMVCDR(n_clusters, **parameters)
+    )
 
 
 def _check_kind(is_right: bool, given: object, function: str, expected: str) -> None:
@@ -155,8 +159,12 @@ def _entry(adata: Any, field: str, key: str, name: str) -> LabeledValues:
         raise ViewError(msg)
     values = entries[key]
     values = values.to_memory() if hasattr(values, "to_memory") else values
-    sheet = replace(unwrap_container(values, name), rows=adata.obs_names)
-    return sheet if field == "obsm" else replace(sheet, columns=np.asarray(adata.var_names, object))
+    labeled = replace(unwrap_container(values, name), rows=adata.obs_names)
+    return (
+        labeled
+        if field == "obsm"
+        else replace(labeled, columns=np.asarray(adata.var_names, object))
+    )
 
 
 def _cluster(container: Any, data: MultiViewData, key: str, model: OMVCDR) -> OMVCDR:

@@ -92,7 +92,7 @@ def read_new_samples(
         name for name in view_names or () if name not in {view.name for view in fitted_views}
     ]
     if unknown:
-        msg = f"The model has no view {unknown[0]!r} (--views); it has {_listed(known)}."
+        msg = f"The model has no view {unknown[0]!r} (--views); it has {_listed(fitted_views)}."
         raise ViewError(msg)
     tables, notes = read_tables(paths, id)
     tables = with_view_names(tables, view_names)
@@ -149,8 +149,8 @@ def _choose(table: Table, fitted_views: Sequence[FittedView], samples: str) -> t
     if len(views) != 1:
         msg = (
             f"{table.file} could not be matched with one view of the model by its name or its "
-            f"features; the model has {_listed(known)}. Name the views in the order of the files "
-            "with --views."
+            f"features; the model has {_listed(fitted_views)}. Name the views in the order of the "
+            "files with --views."
         )
         raise ViewError(msg)
     return next((v, side) for v, side in choices if v == views[0])
@@ -185,8 +185,8 @@ def _refuse_twins(
         files = [table.file for table, other in zip(tables, views, strict=True) if other == v]
         if len(files) > 1:
             msg = (
-                f"{files[0]} and {files[1]} both hold the view {known[v].name!r}; expected one "
-                "file a view. Leave one out, or name the views in the order of the files with "
+                f"{files[0]} and {files[1]} both hold the view {fitted_views[v].name!r}; expected "
+                "one file a view. Leave one out, or name the views in the order of the files with "
                 "--views."
             )
             raise ViewError(msg)

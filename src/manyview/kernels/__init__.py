@@ -46,9 +46,9 @@ class Kernels(Protocol):
     def anchor_weights(
         self, projection: Any, anchors: FloatArray, n_nearest: int
     ) -> sparse.csr_array[Any]:
-        """Each row as shares of its nearest anchors: (rows, anchors), rows sum to one.
+        """Weights of each row on its nearest anchors: (rows, anchors), rows sum to one.
 
-        With δ the squared distances in rising order, the share of anchor j ≤ s is proportional to
+        With δ the squared distances in rising order, the weight of anchor j ≤ s is proportional to
         δ_{s+1} − δ_j.
         """
 
@@ -101,7 +101,7 @@ class Kernels(Protocol):
         n_present: FloatArray,
         coupling: FloatArray,
     ) -> Any:
-        """How firmly each row sits in its nearest cluster: (rows, 3), or (rows, 0) if unknown."""
+        """Nearest cluster, distance to it at most, the next at least: (rows, 3) or (rows, 0)."""
 
     def bound_violated(
         self,
@@ -113,7 +113,7 @@ class Kernels(Protocol):
         n_present: FloatArray,
         coupling: FloatArray,
     ) -> NDArray[np.bool_]:
-        """Rows that may move now; `distance_bounds` is from the moments `since`. All, if nothing is known."""
+        """Rows that may move now, by bounds taken at moments `since`; all, where none are."""
 
     def assign(
         self,

@@ -1,7 +1,8 @@
-"""Which rows may move: what is known of them from an earlier look, and how far clusters went since.
+"""Distance bounds: which rows a sweep may skip, as in Elkan's k-means.
 
-Late sweeps move few rows. A row that sat firmly in its nearest cluster when all rows were looked at
-is passed over until clusters have moved so far that another might be better.
+Late sweeps move few rows. Bounds on the distances to the nearest cluster and to the next are taken
+once for all rows; a row is skipped until the centers have shifted so far that its bounds no longer
+rule out a move.
 """
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
@@ -40,9 +41,9 @@ def distance_bounds(costs, bounds, out):
 def bound_violated(distance_bounds, labels, before, costs, bounds, out):
     """Whether another cluster may by now be better for each row than its own.
 
-    `before` are the costs when `distance_bounds` was taken, `bounds` how far clusters have moved since. With
-    s ≤ 1 the least that a slope has shrunk to, δ the longest way and γ the most that a grow has
-    fallen, add ≥ grow − γ + s (distance − δ)²; of all grows, the least gives the least.
+    `before` are the costs when the distance bounds were taken, `bounds` how far clusters have moved
+    since. With s ≤ 1 the least that a slope has shrunk to, δ the longest way and γ the most that a
+    grow has fallen, add ≥ grow − γ + s (distance − δ)²; of all grows, the least gives the least.
     """
     center_shift, shrunk, fallen = 0.0, 1.0, 0.0
     for c in range(len(costs.grow)):

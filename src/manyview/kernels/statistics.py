@@ -70,7 +70,7 @@ class ClusterMoments:
         )
 
     def regroup(self, n_present: Sequence[int], wanted: Sequence[int]) -> ClusterMoments:
-        """The same clusters with empty groups added: one for each number of scaled views `wanted`."""
+        """The same clusters with empty groups added: one for each number `wanted` of views."""
         order = [list(wanted).index(level) for level in n_present]
         shape = (len(wanted), *self.count.shape[1:])
 

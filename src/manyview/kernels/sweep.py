@@ -1,9 +1,9 @@
 """The compiled loops over rows: moments, embedding, and the label step on F.
 
-u is the number of scaled views present, n the weight of a cluster, g the coupling of a space; a space has
-the columns starts[p]:ends[p] of b and of the cluster means. With ρ_u(n) = u g n / (u + g n), the
-cost of a cluster in a space is the scatter of its b_i with weights ρ_u(n). Adding a sample of
-weight w raises n for all members (first term) and adds one point (second term):
+u is the number of scaled views present, n the weight of a cluster, g the coupling of a space; a
+space has the columns starts[p]:ends[p] of b and of the cluster means. With ρ_u(n) =
+u g n / (u + g n), the cost of a cluster in a space is the scatter of its b_i with weights ρ_u(n).
+Adding a sample of weight w raises n for all members (first term) and adds one point (second term):
 
     add = [cost at ρ(n + w) − cost at ρ(n), same members] + K ρ w / (K + ρ w) · ‖b − z̄‖²
 

@@ -78,8 +78,8 @@ def decide(rows: Sequence[Mapping[str, Any]], n_samples: int) -> Choice:
     if strength < STRUCTURE:
         confidence = 1 - strength / STRUCTURE
         sentence = (
-            f"There is no clear structure, {_word(confidence)} (confidence {confidence:.2f}): the best "
-            f"cut is into {k} clusters, but {figures}."
+            f"There is no clear structure, {_word(confidence)} (confidence {confidence:.2f}): the "
+            f"best cut is into {k} clusters, but {figures}."
         )
         return Choice(1, False, confidence, sentence, table)
     is_far = (table["n_clusters"] - k).abs() > 1

@@ -42,14 +42,12 @@ __all__ = ["Schedule", "refine", "solve"]
 
 RESTING_SHARE = 1 / 500  # labels that move in an iteration at rest, as a share of the samples
 EARLY_SHARE = 1 / 200  # the same for a start that may stop early
-SETTLING_SHARE = 1 / 100  # the same where the next fall of F can be foreseen
-LOOK_ROWS = 8192  # of fewer samples, a sweep of all costs no more than to know which may move
-LOOK_SHARE = 1 / 20  # labels that move in a sweep once it pays to know
+SETTLING_SHARE = 1 / 100  # the same where the next fall of F can be extrapolated
+BOUND_ROWS = 8192  # of fewer samples, a sweep of all costs no more than to know which may move
+BOUND_SHARE = 1 / 20  # labels that move in a sweep once it pays to know
 STILL_TO_FALL = 2  # what F is going to fall, over the next fall if it slows down as it did
 RESTING_FALL = 20  # fall of F in an iteration at rest, over `tol`
-WORTHWHILE = (
-    5e-4  # how much lower F must be at the first bases for another early-stopping start to go on
-)
+WORTHWHILE = 5e-4  # how much lower F must be at the first bases for another start to go on
 SAME = 1e-9
 
 
@@ -64,9 +62,9 @@ class Schedule:
     initial_sweeps: int = 30  # at the first bases, at most
     final_sweeps: int = 1000  # after the last iteration, at most
     keeps_labels: bool = False  # the first start begins with the labels that the engine has
-    stop_early: bool = False  # ends once labels rest or F does, and at the first bases if behind
-    over_relax: bool = False  # bases turn twice as far as eq. (H) says, where F is no higher there
-    extrapolate_stop: bool = False  # ends once the next fall of F is likely to be small
+    stop_early: bool = False  # ends once labels or F rest, and at the first bases if behind
+    over_relax: bool = False  # over-relaxation: twice the step of eq. (H), while F does not rise
+    extrapolate_stop: bool = False  # ends once the next fall of F, extrapolated, is small
 
 
 def solve(
@@ -181,7 +179,7 @@ class _Run:
         model = self._weigh(0, moments, model, n_moved)
         if self.beginning >= to_beat:
             return None
-        n_resting, converged = 0, False
+        n, n_resting, converged = engine.n_samples, 0, False
         for n_iter in range(1, schedule.max_iter + 1):
             cross = engine.map_reduce(accumulate, shrinkage(moments, model))
             model, moments = self._turn(cross, model, n_iter)  # eq. (H); b, and n, b̄, S
@@ -189,19 +187,9 @@ class _Run:
             moments, n_moved, _ = self._sweep(moments, model)  # eq. (Y)
             self._report("labels", n_iter, moments, model, n_moved)
             model = self._weigh(n_iter, moments, model, n_moved)  # eq. (α)
-            fall = self._fall(-1)
-            share = EARLY_SHARE if schedule.stop_early else RESTING_SHARE
-            n_resting = n_resting + 1 if n_moved <= share * engine.n_samples else 0
-            signs = (n_resting >= 2, fall <= RESTING_FALL * schedule.tol)
-            is_over = any(signs) if schedule.stop_early else all(signs)
-            if (
-                schedule.extrapolate_stop
-                and n_iter > 1
-                and n_moved <= SETTLING_SHARE * engine.n_samples
-            ):
-                before = self._fall(-2)
-                fall *= min(STILL_TO_FALL * fall / before, 1.0) if before > 0 else 1.0
-            converged = is_over or fall <= schedule.tol
+            is_at_rest = n_moved <= (EARLY_SHARE if schedule.stop_early else RESTING_SHARE) * n
+            n_resting = n_resting + 1 if is_at_rest else 0
+            converged = self._has_converged(n_iter, n_moved, n_resting)
             if converged:
                 break
         moments, n_moved = self._sweep_to_convergence(moments, model, schedule.final_sweeps)
@@ -215,6 +203,17 @@ class _Run:
             converged=converged,
             start=self._start,
         )
+
+    def _has_converged(self, n_iter: int, n_moved: int, n_resting: int) -> bool:
+        """Whether the labels rest and F hardly falls; early stopping is content with either."""
+        schedule, fall = self._schedule, self._fall(-1)
+        signs = (n_resting >= 2, fall <= RESTING_FALL * schedule.tol)
+        is_over = any(signs) if schedule.stop_early else all(signs)
+        is_settling = n_iter > 1 and n_moved <= SETTLING_SHARE * self._engine.n_samples
+        if schedule.extrapolate_stop and is_settling:
+            before = self._fall(-2)
+            fall *= min(STILL_TO_FALL * fall / before, 1.0) if before > 0 else 1.0
+        return is_over or fall <= schedule.tol
 
     def _turn(self, cross: ArraySums, model: Model, n_iter: int) -> tuple[Model, ClusterMoments]:
         """New bases, and the moments of b at them.
@@ -277,7 +276,7 @@ class _Run:
             total, n_seen = total + n_moved, n_seen + n_more
             if n_moved == 0:
                 break
-            if n >= LOOK_ROWS and n_seen >= n and n_moved <= LOOK_SHARE * n:
+            if n >= BOUND_ROWS and n_seen >= n and n_moved <= BOUND_SHARE * n:
                 n_known = self._engine.map_reduce(compute_bounds, model, moments).arrays[0]
                 since, n_seen = moments if n_known else None, 0
         return self._engine.map_reduce(cluster_moments, model), total

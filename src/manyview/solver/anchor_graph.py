@@ -119,7 +119,7 @@ def anchor_weights(block: Block, kernels: Kernels, anchors: FloatArray) -> tuple
 
 
 def average(block: Block, kernels: Kernels, anchors: FloatArray) -> tuple[Block, ArraySums]:
-    """The same, and Σ ω B x of each scaled view about each anchor, and Σ ω B over the rows with it."""
+    """The same; Σ ω B x of each scaled view about each anchor, and Σ ω B over the rows with it."""
     block, _ = anchor_weights(block, kernels, anchors)
     shares = sparse.csr_array((block.projection * block.weights[:, None]).T)  # (m, rows)
     return block, ArraySums(share_out(block.views, shares, kernels))

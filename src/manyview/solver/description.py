@@ -53,7 +53,7 @@ def describe_sums(
 
 
 def sum_clusters(block: Block, kernels: Kernels, problem: Problem) -> tuple[Block, ArraySums]:
-    """Σ_{i∈c} ω x of each view as given, and Σ ω over the rows that have it; then the scaled views."""
+    """Σ_{i∈c} ω x of each view, and Σ ω over the rows that have it; then of the scaled views."""
     rows = np.arange(len(block.labels))
     shape = (problem.n_clusters, len(rows))
     shares = sparse.csr_array((block.weights, (block.labels, rows)), shape=shape)
@@ -87,7 +87,7 @@ def _view_shares(
 
 
 def _shared(along: FloatArray, alpha: FloatArray) -> FloatArray:
-    """Σ_p α_p of the share of each scaled view in their sum; equal shares where nothing is apart."""
+    """Σ_p α_p of the share of each scaled view in their sum; equal shares where all are zero."""
     total = along.sum(axis=0)  # (…, m)
     shares = np.divide(along, total, out=np.full_like(along, 1 / len(along)), where=total > 0)
     return np.asarray(shares @ alpha)

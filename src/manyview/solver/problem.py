@@ -258,7 +258,7 @@ def set_baselines(
 
 
 def measure(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
-    """Σ ω x of each scaled view; Σ ω over the rows that have it, and Σ ω‖x‖²; Σ ω and Σ ω u in all."""
+    """Of each scaled view Σ ω x, Σ ω over the rows that have it, Σ ω‖x‖²; Σ ω and Σ ω u in all."""
     weights = block.weights
     sums = kernels.accumulate(
         block.views, kernels.asarray(weights[:, None], like=block.projection)

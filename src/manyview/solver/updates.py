@@ -97,7 +97,7 @@ def update_Y(
 def compute_bounds(
     block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
 ) -> tuple[Block, ArraySums]:
-    """Bounds on the distances to the nearest cluster and the next; returns for how many rows they hold."""
+    """Distance bounds of each row, for sweeps to skip by; returns how many rows have them."""
     state = (moments, model.problem.n_present, model.coupling)
     distance_bounds = kernels.distance_bounds(block.projection, block.weights, *state)
     n_known = float(len(distance_bounds) if distance_bounds.shape[1] else 0)
