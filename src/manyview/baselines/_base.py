@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import ClassVar
 
-from manyview.base import COUNT, NONE, MultiViewClusterer, either, number
+from manyview.base import MultiViewClusterer
 from manyview.data.views import MultiViewData
 from manyview.exceptions import DeclinedError, ViewError
 
@@ -20,11 +19,6 @@ class Baseline(MultiViewClusterer):
     sets no limit. A method that would exceed a limit declines with a sentence that names it.
     """
 
-    _allowed: ClassVar = {
-        "n_clusters": COUNT,
-        "time_limit": either(NONE, number(above=0)),
-        "memory_limit": either(NONE, number(above=0)),
-    }
     n_clusters: int
     time_limit: float | None
     memory_limit: float | None
