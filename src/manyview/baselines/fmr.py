@@ -45,7 +45,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from scipy import linalg
 
-from manyview.base import COUNT, LIMIT, generator, number, param
+from manyview.base import COUNT, FLAG, LIMIT, generator, number, param
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
 from manyview.baselines._low_rank import State, iterate
@@ -137,7 +137,7 @@ class FMR(Baseline):
     step: float = param(100.0, number(above=0))
     max_iter: int = param(500, COUNT)
     tol: float = param(1e-4, number(above=0))
-    quirks: bool = False
+    quirks: bool = param(False, FLAG)
     random_state: int | np.random.RandomState | None = None
     time_limit: float | None = param(None, LIMIT)
     memory_limit: float | None = param(None, LIMIT)

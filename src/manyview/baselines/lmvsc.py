@@ -32,7 +32,7 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 
-from manyview.base import COUNT, LIMIT, generator, number, one_of, param
+from manyview.base import COUNT, FLAG, LIMIT, generator, number, one_of, param
 from manyview.baselines._anchors import (
     Scale,
     ScaledView,
@@ -110,7 +110,7 @@ class LMVSC(Baseline):
     _: KW_ONLY
     n_anchors: int = param(50, COUNT)
     alpha: float = param(1.0, number(above=0))
-    quirks: bool = False
+    quirks: bool = param(False, FLAG)
     scale: Scale = param(None, one_of("z", None))
     anchor_n_init: int = param(10, COUNT)
     n_init: int = param(10, COUNT)

@@ -45,7 +45,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import nnls
 
-from manyview.base import COUNT, LIMIT, NONE, either, generator, number, one_of, param
+from manyview.base import COUNT, FLAG, LIMIT, NONE, either, generator, number, one_of, param
 from manyview.baselines._anchor_graph import BLOCK, anchor_graph, joint_support
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._das import alternate_rows
@@ -133,7 +133,7 @@ class SFMC(Baseline):
     n_neighbors: int = param(10, COUNT)
     max_iter: int = param(10, COUNT)
     finish: Literal["components", "kmeans"] = param("components", one_of("components", "kmeans"))
-    quirks: bool = False
+    quirks: bool = param(False, FLAG)
     random_state: int | np.random.RandomState | None = None
     time_limit: float | None = param(None, LIMIT)
     memory_limit: float | None = param(None, LIMIT)
