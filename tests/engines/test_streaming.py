@@ -44,7 +44,7 @@ def on_disk(arrays, tmp_path):
 def few_rows(monkeypatch):
     """Starts on a sample, a polish on all rows, and looks at which may move, for small data too."""
     monkeypatch.setattr(fitting, "SAMPLE_ROWS", 1000)
-    monkeypatch.setattr(alternation, "LOOK_ROWS", 1)
+    monkeypatch.setattr(alternation, "BOUND_ROWS", 1)
 
 
 SETTINGS = {"as given": {"scale": None, "n_init": 2}, "default": {}, "z": {"scale": "z"}}
@@ -174,7 +174,7 @@ PROGRAM = """
 import sys, time
 from manyview import OMVCDR
 from manyview.solver import alternation, fitting
-fitting.SAMPLE_ROWS, alternation.LOOK_ROWS = 1000, 1
+fitting.SAMPLE_ROWS, alternation.BOUND_ROWS = 1000, 1
 model = OMVCDR(5, scale=None, n_init=1, tol=0, max_iter=60, engine="stream", random_state=0)
 model.fit(sys.argv[1:3], checkpoint=sys.argv[3], callback=lambda progress: time.sleep(0.2))
 """

@@ -181,7 +181,7 @@ def test_a_doubled_step_is_taken_back_where_it_raises_F(rng, monkeypatch, is_bad
         bases = [orthonormalize(rng.standard_normal(H.shape)) for H in turned.bases]
         return replace(turned, bases=tuple(bases))
 
-    monkeypatch.setattr("manyview.solver.alternation.double_step", step)
+    monkeypatch.setattr("manyview.solver.alternation.over_relaxed_step", step)
     model = OMVCDR(5, scale=None, latent_dims=[5], n_init=1, tol=0, max_iter=8, random_state=0)
     model.fit(X)
     assert len(tried) == (1 if is_bad else 7)  # one that fails is the last

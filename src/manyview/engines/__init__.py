@@ -98,16 +98,10 @@ def choose_engine(
     from manyview.engines.memory import InMemory
     from manyview.engines.streaming import Streaming
 
-    if device not in ("auto", "cpu"):
-        msg = f"device={device!r} is not available in this version; use 'auto' or 'cpu'."
-        raise EngineUnavailableError(msg)
     kernels = choose_kernels(device)
     is_large = engine == "auto" and is_too_large(_bytes_on_disk(data), memory_limit)
     if engine == "stream" or is_large:
         return Streaming(kernels, memory_limit)
-    if engine not in ("auto", "memory"):
-        msg = f"engine={engine!r} is not available; use 'auto', 'memory' or 'stream'."
-        raise EngineUnavailableError(msg)
     return InMemory(kernels)
 
 
