@@ -120,6 +120,7 @@ def test_parameters_are_checked(blobs, wrong):
         KSums(4, **wrong).fit(blobs[0])
 
 
+@pytest.mark.slow
 def test_import_does_not_bring_numba():
     code = "import sys, manyview.baselines.ksums; assert 'numba' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
