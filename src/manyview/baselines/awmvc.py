@@ -27,15 +27,15 @@ Differences from the published program:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
 import numpy as np
 from scipy.special import softmax
 
-from manyview.base import COUNT, LIMIT, generator, number, one_of, param, scale_option
+from manyview.base import COUNT, generator, number, one_of, param, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans, polar, unit_rows
 from manyview.baselines._scaling import Rows, Scale, scaled_views
@@ -46,7 +46,7 @@ from manyview.utils.types import FloatArray, IntArray
 __all__ = ["AWMVC"]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class AWMVC(Baseline):
     """Auto-weighted multi-view clustering: coefficients of several dimensions and their consensus.
 
@@ -107,8 +107,6 @@ class AWMVC(Baseline):
     [1, 1, 2]
     """
 
-    n_clusters: int = param(8, COUNT)
-    _: KW_ONLY
     n_spaces: int = param(3, COUNT)
     weight_power: float = param(1.0, number(above=0))
     init: Literal["identity", "random"] = param("identity", one_of("identity", "random"))
@@ -117,9 +115,6 @@ class AWMVC(Baseline):
     max_iter: int = param(101, COUNT)
     tol: float = param(1e-5, number(least=0))
     random_state: int | np.random.RandomState | None = None
-    time_limit: float | None = param(None, LIMIT)
-    memory_limit: float | None = param(None, LIMIT)
-    view_sizes: Sequence[int] | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n, rng = data.n_samples, generator(self.random_state)

@@ -15,12 +15,11 @@ of time and memory are asked between the starts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
-from manyview.base import COUNT, LIMIT, generator, param, scale_option
+from manyview.base import COUNT, generator, param, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
 from manyview.baselines._scaling import Scale, joined_views
@@ -29,7 +28,7 @@ from manyview.data.views import MultiViewData
 __all__ = ["ConcatKMeans"]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ConcatKMeans(Baseline):
     """Views side by side, clustered by k-means.
 
@@ -75,14 +74,9 @@ class ConcatKMeans(Baseline):
     True
     """
 
-    n_clusters: int = param(8, COUNT)
-    _: KW_ONLY
     scale: Scale = param("z", scale_option())
     n_init: int = param(10, COUNT)
     random_state: int | np.random.RandomState | None = None
-    time_limit: float | None = param(None, LIMIT)
-    memory_limit: float | None = param(None, LIMIT)
-    view_sizes: Sequence[int] | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         X = joined_views(data, self.scale, None, budget)

@@ -17,14 +17,13 @@ the limits of time and memory are asked between the steps.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.manifold import spectral_embedding
 from sklearn.neighbors import kneighbors_graph
 
-from manyview.base import COUNT, LIMIT, generator, param, scale_option
+from manyview.base import COUNT, generator, param, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
 from manyview.baselines._scaling import Scale, joined_views
@@ -33,7 +32,7 @@ from manyview.data.views import MultiViewData
 __all__ = ["ConcatSpectral"]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ConcatSpectral(Baseline):
     """Views side by side, clustered through the graph of their nearest neighbors.
 
@@ -74,15 +73,10 @@ class ConcatSpectral(Baseline):
     True
     """
 
-    n_clusters: int = param(8, COUNT)
-    _: KW_ONLY
     scale: Scale = param("z", scale_option())
     n_neighbors: int = param(10, COUNT)
     n_init: int = param(10, COUNT)
     random_state: int | np.random.RandomState | None = None
-    time_limit: float | None = param(None, LIMIT)
-    memory_limit: float | None = param(None, LIMIT)
-    view_sizes: Sequence[int] | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         X = joined_views(data, self.scale, None, budget)

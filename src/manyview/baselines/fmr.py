@@ -39,13 +39,12 @@ Differences from the published program:
 """
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
 
-from manyview.base import COUNT, FLAG, LIMIT, generator, number, param
+from manyview.base import COUNT, FLAG, generator, number, param
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
 from manyview.baselines._low_rank import State, iterate
@@ -61,7 +60,7 @@ _MAX_STEPS = 20_000
 _KMEANS_RUNS = 20
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class FMR(Baseline):
     """Flexible multi-view representation learning for subspace clustering.
 
@@ -128,8 +127,6 @@ class FMR(Baseline):
     ([1, 1, 1], 3)
     """
 
-    n_clusters: int = param(8, COUNT)
-    _: KW_ONLY
     lam1: float = param(1e-4, number(above=0))
     lam2: float = param(1e-6, number(above=0))
     n_latent: int = param(200, COUNT)
@@ -139,9 +136,6 @@ class FMR(Baseline):
     tol: float = param(1e-4, number(above=0))
     quirks: bool = param(False, FLAG)
     random_state: int | np.random.RandomState | None = None
-    time_limit: float | None = param(None, LIMIT)
-    memory_limit: float | None = param(None, LIMIT)
-    view_sizes: Sequence[int] | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n = data.n_samples

@@ -29,19 +29,18 @@ Differences of ours from the program in both cases:
    as the corners of images are, rounding errors choose the next W_v; ours are then k samples.
 """
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
-from manyview.base import COUNT, FLAG, LIMIT, number, one_of, param
+from manyview.base import COUNT, FLAG, number, one_of, param
 from manyview.baselines._anchors import Scale
 from manyview.baselines._unified_anchors import Rule, UnifiedAnchorClusterer
 
 __all__ = ["FPMVS"]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class FPMVS(UnifiedAnchorClusterer):
     """Fast parameter-free multi-view subspace clustering with consensus anchor guidance.
 
@@ -105,17 +104,12 @@ class FPMVS(UnifiedAnchorClusterer):
     array([ True,  True,  True, False, False, False])
     """
 
-    n_clusters: int = param(8, COUNT)
-    _: KW_ONLY
     quirks: bool = param(False, FLAG)
     scale: Scale = param("z", one_of("z", None))
     max_iter: int = param(20, COUNT)
     tol: float = param(0.0, number(least=0))
     n_init: int = param(10, COUNT)
     random_state: int | np.random.RandomState | None = None
-    time_limit: float | None = param(None, LIMIT)
-    memory_limit: float | None = param(None, LIMIT)
-    view_sizes: Sequence[int] | None = None
 
     def _rule(self, n_samples: int, narrowest: int) -> Rule:
         return Rule(

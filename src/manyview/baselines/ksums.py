@@ -28,13 +28,12 @@ Differences from the published program:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.base import COUNT, LIMIT, generator, number, param, scale_option
+from manyview.base import COUNT, generator, number, param, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import cluster_sums
 from manyview.baselines._scaling import VIEW, Rows, Scale, joined_views
@@ -47,7 +46,7 @@ __all__ = ["KSums"]
 Labels = NDArray[np.int32]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class KSums(Baseline):
     """Balanced clustering without centers, of one view or of all side by side.
 
@@ -97,17 +96,12 @@ class KSums(Baseline):
     True
     """
 
-    n_clusters: int = param(8, COUNT)
-    _: KW_ONLY
     view: int | None = param(None, VIEW)
     scale: Scale = param(None, scale_option())
     n_init: int = param(10, COUNT)
     max_iter: int = param(100, COUNT)
     tol: float = param(1e-3, number(least=0))
     random_state: int | np.random.RandomState | None = None
-    time_limit: float | None = param(None, LIMIT)
-    memory_limit: float | None = param(None, LIMIT)
-    view_sizes: Sequence[int] | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         X = joined_views(data, self.scale, self.view, budget)

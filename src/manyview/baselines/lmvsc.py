@@ -27,12 +27,11 @@ Differences from the published program:
 5. Anchors are never more than the samples.
 """
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
-from manyview.base import COUNT, FLAG, LIMIT, generator, number, one_of, param
+from manyview.base import COUNT, FLAG, generator, number, one_of, param
 from manyview.baselines._anchors import (
     Scale,
     ScaledView,
@@ -50,7 +49,7 @@ from manyview.utils.types import FloatArray
 __all__ = ["LMVSC"]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class LMVSC(Baseline):
     """Large-scale multi-view subspace clustering by anchor graphs.
 
@@ -106,8 +105,6 @@ class LMVSC(Baseline):
     array([ True,  True,  True, False, False, False])
     """
 
-    n_clusters: int = param(8, COUNT)
-    _: KW_ONLY
     n_anchors: int = param(50, COUNT)
     alpha: float = param(1.0, number(above=0))
     quirks: bool = param(False, FLAG)
@@ -115,9 +112,6 @@ class LMVSC(Baseline):
     anchor_n_init: int = param(10, COUNT)
     n_init: int = param(10, COUNT)
     random_state: int | np.random.RandomState | None = None
-    time_limit: float | None = param(None, LIMIT)
-    memory_limit: float | None = param(None, LIMIT)
-    view_sizes: Sequence[int] | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n, V, m = data.n_samples, data.n_views, min(self.n_anchors, data.n_samples)

@@ -20,15 +20,14 @@ Differences from the literature:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import svds
 
-from manyview.base import COUNT, LIMIT, NONE, either, generator, param, scale_option
+from manyview.base import COUNT, NONE, either, generator, param, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
 from manyview.baselines._scaling import VIEW, Rows, Scale, joined_views
@@ -38,7 +37,7 @@ from manyview.utils.types import FloatArray
 __all__ = ["MatrixFactorizationClustering"]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class MatrixFactorizationClustering(Baseline):
     """The best orthogonal factorization, then k-means on its coefficients.
 
@@ -89,16 +88,11 @@ class MatrixFactorizationClustering(Baseline):
     [1, 1, 2]
     """
 
-    n_clusters: int = param(8, COUNT)
-    _: KW_ONLY
     n_components: int | None = param(None, either(NONE, COUNT))
     view: int | None = param(None, VIEW)
     scale: Scale = param(None, scale_option())
     n_init: int = param(10, COUNT)
     random_state: int | np.random.RandomState | None = None
-    time_limit: float | None = param(None, LIMIT)
-    memory_limit: float | None = param(None, LIMIT)
-    view_sizes: Sequence[int] | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         rng = generator(self.random_state)

@@ -30,14 +30,13 @@ Differences from the published program:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.base import COUNT, FLAG, LIMIT, generator, number, one_of, param, scale_option
+from manyview.base import COUNT, FLAG, generator, number, one_of, param, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import cluster_sums, inverse_weights, polar
 from manyview.baselines._scaling import Rows, Scale, scaled_views
@@ -50,7 +49,7 @@ __all__ = ["OPMC"]
 Labels = NDArray[np.int32]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class OPMC(Baseline):
     """One-pass multi-view clustering: a factorization of all views with the labels as a factor.
 
@@ -108,8 +107,6 @@ class OPMC(Baseline):
     [1, 1, 2]
     """
 
-    n_clusters: int = param(8, COUNT)
-    _: KW_ONLY
     weighting: Literal["learned", "equal"] = param("learned", one_of("learned", "equal"))
     scale: Scale = param("z", scale_option("row-z"))
     fill_empty: bool = param(True, FLAG)
@@ -117,9 +114,6 @@ class OPMC(Baseline):
     max_iter: int = param(300, COUNT)
     tol: float = param(1e-5, number(least=0))
     random_state: int | np.random.RandomState | None = None
-    time_limit: float | None = param(None, LIMIT)
-    memory_limit: float | None = param(None, LIMIT)
-    view_sizes: Sequence[int] | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         if self.scale == "row-z":

@@ -42,7 +42,7 @@ Differences of ours from the program:
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
@@ -51,7 +51,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.special import softmax
 
-from manyview.base import COUNT, FLAG, LIMIT, number, one_of, param
+from manyview.base import COUNT, FLAG, number, one_of, param
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import dense
 from manyview.data.views import MultiViewData, View
@@ -67,7 +67,7 @@ _NOISE = 1e-12  # of m Σ_v ‖X_v‖²: what rounding may do to J
 Labels = NDArray[np.int32]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PublishedOMVCDR(Baseline):
     """The published OMVCDR: the authors' program, or the paper to the letter.
 
@@ -128,17 +128,12 @@ class PublishedOMVCDR(Baseline):
     array([0, 0, 1, 1], dtype=int32)
     """
 
-    n_clusters: int = param(8, COUNT)
-    _: KW_ONLY
     lam: float = param(8.0, number(above=0))
     n_spaces: int = param(3, COUNT)
     variant: Literal["released", "paper"] = param("released", one_of("released", "paper"))
     learn_weights: bool = param(True, FLAG)
     max_iter: int = param(101, COUNT)
     tol: float = param(1e-5, number(least=0))
-    time_limit: float | None = param(None, LIMIT)
-    memory_limit: float | None = param(None, LIMIT)
-    view_sizes: Sequence[int] | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         width = self.n_clusters * self.n_spaces * (self.n_spaces + 1) // 2

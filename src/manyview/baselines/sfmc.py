@@ -39,13 +39,13 @@ Differences from the published program:
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from scipy.optimize import nnls
 
-from manyview.base import COUNT, FLAG, LIMIT, NONE, either, generator, number, one_of, param
+from manyview.base import COUNT, FLAG, NONE, either, generator, number, one_of, param
 from manyview.baselines._anchor_graph import BLOCK, anchor_graph, joint_support
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._das import alternate_rows
@@ -62,7 +62,7 @@ _KMEANS_RUNS = 20
 _RESTS = 1e-10  # change of α
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class SFMC(Baseline):
     """Scalable, parameter-free bipartite graph fusion.
 
@@ -126,8 +126,6 @@ class SFMC(Baseline):
            False, False, False, False, False, False, False])
     """
 
-    n_clusters: int = param(8, COUNT)
-    _: KW_ONLY
     anchor_rate: float = param(0.5, number(above=0, most=1))
     n_anchors: int | None = param(None, either(NONE, COUNT))
     n_neighbors: int = param(10, COUNT)
@@ -135,9 +133,6 @@ class SFMC(Baseline):
     finish: Literal["components", "kmeans"] = param("components", one_of("components", "kmeans"))
     quirks: bool = param(False, FLAG)
     random_state: int | np.random.RandomState | None = None
-    time_limit: float | None = param(None, LIMIT)
-    memory_limit: float | None = param(None, LIMIT)
-    view_sizes: Sequence[int] | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n, V = data.n_samples, data.n_views

@@ -30,19 +30,18 @@ Differences of ours from the program in both cases:
    as the corners of images are, rounding errors choose the next W_v; ours are then d samples.
 """
 
-from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
-from manyview.base import COUNT, FLAG, LIMIT, NONE, either, number, one_of, param
+from manyview.base import COUNT, FLAG, NONE, either, number, one_of, param
 from manyview.baselines._anchors import Scale
 from manyview.baselines._unified_anchors import Rule, UnifiedAnchorClusterer
 
 __all__ = ["SMVSC"]
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class SMVSC(UnifiedAnchorClusterer):
     """Scalable multi-view subspace clustering with unified anchors.
 
@@ -111,8 +110,6 @@ class SMVSC(UnifiedAnchorClusterer):
     array([ True,  True,  True, False, False, False])
     """
 
-    n_clusters: int = param(8, COUNT)
-    _: KW_ONLY
     n_anchors: int | None = param(None, either(NONE, COUNT))
     n_dims: int | None = param(None, either(NONE, COUNT))
     lam: float = param(1.0, number(least=0))
@@ -122,9 +119,6 @@ class SMVSC(UnifiedAnchorClusterer):
     tol: float = param(1e-3, number(least=0))
     n_init: int = param(10, COUNT)
     random_state: int | np.random.RandomState | None = None
-    time_limit: float | None = param(None, LIMIT)
-    memory_limit: float | None = param(None, LIMIT)
-    view_sizes: Sequence[int] | None = None
 
     def _rule(self, n_samples: int, narrowest: int) -> Rule:
         return Rule(
