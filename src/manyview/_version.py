@@ -1,3 +1,3 @@
-"""The version of the package, in the one place that everything reads it from."""
+"""The version of the package, in the one place that everything takes it from."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +21,16 @@ from sklearn.base import clone
 
 from manyview.base import validate_views
 from manyview.data.rows import Joined, Rows
-from manyview.data.scaling import ViewScaling
 from manyview.data.views import MultiViewData
-from manyview.engines import Engine, RowFilter, rows_per_block
+from manyview.engines import rows_per_block
 from manyview.engines.memory import InMemory
 from manyview.engines.streaming import Streaming
-from manyview.kernels.block import CHUNK_ROWS, Block
+from manyview.kernels.block import CHUNK_ROWS
 from manyview.omvcdr import OMVCDR
 from manyview.solver.fitting import count_subset
 from manyview.solver.footprint import Footprint
 from manyview.solver.progress import Progress
 from manyview.utils.threads import n_threads
-from manyview.utils.types import FloatArray
 
 __all__ = ["Trial", "calibrate", "count_rows", "some_rows"]
 
@@ -44,6 +43,7 @@ SMALL_SHARE = 3  # of fewer samples, one in so many is fitted,
 SMALL_ROWS = 1000  # and no fewer than these
 N_STARTS = 3  # the third takes as long as each one after it
 N_PIECES = 8  # of the rows, spread over them
+TIMED = ("load", "apply_scalings", "map_reduce", "scan", "gather")  # methods of an engine
 N_BLOCKS = 6  # of a streamed calibration: one that fits into a block would read it once
 
 
@@ -189,57 +189,28 @@ class _TimedFit(OMVCDR):
 
 
 class _TimedEngine:
-    """An engine with a clock; samples of the rows are not on it."""
+    """An engine with a clock; subsets of its rows are not on it."""
 
     def __init__(self, engine: InMemory, data: MultiViewData) -> None:
         self._engine, self._data = engine, data
-        self.name, self.kernels, self.n_samples = engine.name, engine.kernels, 0
         self.seconds, self.n_sampled = 0.0, 0.0
 
-    @contextmanager
-    def _clock(self) -> Iterator[None]:
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._engine, name)
+        return partial(self._timed, found) if name in TIMED else found
+
+    def _timed(self, method: Callable[..., T], *args: Any, **keys: Any) -> T:
         start = time.perf_counter()
-        yield
-        self.seconds += time.perf_counter() - start
+        try:
+            return method(*args, **keys)
+        finally:
+            self.seconds += time.perf_counter() - start
 
-    def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
-        with self._clock():
-            self._engine.load(data, weights)
-        self.n_samples = self._engine.n_samples
-
-    def apply_scalings(
-        self, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
-    ) -> FloatArray:
-        with self._clock():
-            return self._engine.apply_scalings(scalings, n_present)
-
-    def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
-        return self._engine.sample(n_rows, rng)
-
-    def subsample(self, n_rows: int, rng: np.random.Generator) -> Engine:
+    def subsample(self, n_rows: int, rng: np.random.Generator) -> Any:
         before = _rows_read(self._data)
         subset = self._engine.subsample(n_rows, rng)
         self.n_sampled += _rows_read(self._data) - before
         return self if subset is self._engine else subset
-
-    def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
-        with self._clock():
-            return self._engine.map_reduce(visit, *shared)
-
-    def scan(
-        self,
-        visit: Callable[..., tuple[Block, T]],
-        carry: T,
-        seed: int,
-        *shared: object,
-        row_filter: RowFilter | None = None,
-    ) -> T:
-        with self._clock():
-            return self._engine.scan(visit, carry, seed, *shared, row_filter=row_filter)
-
-    def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
-        with self._clock():
-            return self._engine.gather(field)
 
 
 class _Counted(Joined):
