@@ -13,8 +13,8 @@ from helpers.strategies import problems
 from manyview.data.scaling import ViewScaling
 from manyview.data.views import MultiViewData
 from manyview.kernels import cpu, sweep
-from manyview.kernels.block import ViewRows
-from manyview.kernels.statistics import ClusterMoments
+from manyview.kernels.block import Block, ViewRows
+from manyview.kernels.statistics import ClusterMoments, Clusters
 from manyview.solver.updates import objective
 from solver.test_updates import SCALES, posed
 
@@ -93,7 +93,7 @@ def test_add_and_rem_equal_the_change_of_F_by_definition(case, lam, scale):
     labels = engine.gather("labels")
     b, block = engine.gather("projection"), engine.sample(data.n_samples, None)[0]
     omega = block.weights
-    clusters = cpu._clusters(moments, model.problem.n_present, model.coupling)
+    clusters = cpu._arrays(clusters_of(moments, model))
     spaces = list(zip(clusters.starts, clusters.ends, strict=True))
     before = objective_of(data, model, labels, weights)
     tolerance = 1e-10 * (1 + len(spaces) * model.problem.sum_squares)
@@ -125,20 +125,12 @@ def test_a_sweep_never_raises_F_keeps_every_cluster_and_leaves_exact_moments(cas
     before = objective_of(data, model, block.labels, weights)
     swept, labels = moments.copy(), block.labels.copy()
     order = np.random.default_rng(0).permutation(data.n_samples)
-    cpu.assign(
-        block.projection,
-        labels,
-        block.group,
-        block.weights,
-        order,
-        swept,
-        model.problem.n_present,
-        model.coupling,
-    )
+    moving = replace(block, labels=labels)
+    cpu.assign(moving, order, clusters_of(swept, model))
     assert np.all(np.bincount(labels, minlength=k) > 0)
     scale = len(model.problem.dims) * model.problem.sum_squares
     assert objective_of(data, model, labels, weights) <= before + 1e-12 * scale
-    exact = cpu.moments(block.projection, labels, block.group, block.weights, like=moments)
+    exact = cpu.moments(moving, like=moments)
     np.testing.assert_array_equal(swept.rows, exact.rows)
     np.testing.assert_allclose(swept.count, exact.count, atol=1e-12)
     np.testing.assert_allclose(swept.mean, exact.mean, atol=1e-9 * (1 + np.abs(exact.mean).max()))
@@ -154,10 +146,13 @@ def test_moments_of_parts_add_up_to_those_of_the_whole(case, cut):
     block = engine.sample(data.n_samples, None)[0]
     parts = [
         cpu.moments(
-            block.projection[rows],
-            block.labels[rows],
-            block.group[rows],
-            block.weights[rows],
+            Block(
+                (),
+                block.weights[rows],
+                block.group[rows],
+                block.labels[rows],
+                block.projection[rows],
+            ),
             moments,
         )
         for rows in (slice(0, cut), slice(cut, None))
@@ -195,7 +190,7 @@ def test_add_and_rem_do_not_see_an_offset(rng, offset, scale):
     engine, model, moments = posed(far, 3, labels=labels, scale=scale)
     if scale == "z":
         views = [(X - X.mean(axis=0)) / X.std(axis=0) for X in views]
-    clusters = cpu._clusters(moments, model.problem.n_present, model.coupling)
+    clusters = cpu._arrays(clusters_of(moments, model))
     costs, b = sweep.prepare_all(clusters, 1.0), engine.gather("projection")
     before = profile_objective(views, split_bases(model), labels, model.coupling)
     for i in range(30):
@@ -217,8 +212,7 @@ def test_margins_compare_what_a_copy_of_the_sample_would_cost(case, lam):
     data, k, weights = case
     engine, model, moments = posed(data, k, weights=weights, lam=lam)
     labels, block = engine.gather("labels"), engine.sample(data.n_samples, None)[0]
-    state = (moments, model.problem.n_present, model.coupling)
-    margins = cpu.margins(block.projection, labels, block.group, *state)
+    margins = cpu.margins(replace(block, labels=labels), clusters_of(moments, model))
     without = objective_of(data, model, labels, weights)
     scale = 1 + len(model.problem.dims) * model.problem.sum_squares
     for i in range(0, len(labels), 7):
@@ -232,6 +226,15 @@ def test_margins_compare_what_a_copy_of_the_sample_would_cost(case, lam):
             following = int(margins[i, 1])
             assert (following == labels[i]) == (k == 1)
             assert k == 1 or add[following] == pytest.approx(least, abs=1e-6 * scale)
+
+
+def clusters_of(moments, model):
+    return Clusters(moments, model.problem.n_present, model.coupling)
+
+
+def coupled(moments, n):
+    """Clusters of two scaled views and three spaces, with a coupling for n samples."""
+    return Clusters(moments, np.array([2.0]), np.array([0.3, 0.1, 0.02]) / n)
 
 
 def label_case(rng, k, dtype, *, n=1000, weight=1.0):
@@ -248,26 +251,25 @@ def label_case(rng, k, dtype, *, n=1000, weight=1.0):
         np.zeros((1, k, 24)),
         np.zeros((1, k, 3)),
     )
-    b, labels = b.astype(dtype), labels.astype(np.int32)
-    return b, labels, group, weights, cpu.moments(b, labels, group, weights, like=empty)
+    block = Block((), weights, group, labels.astype(np.int32), b.astype(dtype))
+    return block, cpu.moments(block, like=empty)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("k", "weight"), [(1, 1.0), (2, 1.0), (9, 2.5), (60, 1.0), (1100, 1.0)])
 def test_bounds_decide_nothing(rng, monkeypatch, k, weight, dtype):
     """Labels, moves and margins are those of sums taken term by term."""
-    b, labels, group, weights, moments = label_case(
-        rng, k, dtype, n=max(1000, 3 * k), weight=weight
-    )
-    n_present, coupling = np.array([2.0]), np.array([0.3, 0.1, 0.02]) / len(b)
+    block, moments = label_case(rng, k, dtype, n=max(1000, 3 * k), weight=weight)
+    n = len(block.labels)
 
     def all_results():
-        moved, swept, counts = labels.copy(), moments.copy(), []
+        moving, clusters = replace(block, labels=block.labels.copy()), coupled(moments.copy(), n)
+        counts = []
         for seed in range(4):
-            order = np.random.default_rng(seed).permutation(len(b))
-            counts.append(cpu.assign(b, moved, group, weights, order, swept, n_present, coupling))
-        nearest = cpu.nearest(b, group, swept, n_present, coupling)
-        return moved, counts, nearest, cpu.margins(b, moved, group, swept, n_present, coupling)
+            order = np.random.default_rng(seed).permutation(n)
+            counts.append(cpu.assign(moving, order, clusters))
+        nearest = cpu.nearest(moving, clusters)
+        return moving.labels, counts, nearest, cpu.margins(moving, clusters)
 
     found = all_results()
     bounds = cpu._bounds
@@ -279,12 +281,13 @@ def test_bounds_decide_nothing(rng, monkeypatch, k, weight, dtype):
 
 
 def test_bounds_stay_below_the_costs_while_clusters_move(rng):
-    b, labels, group, weights, moments = label_case(rng, 12, np.float64)
-    clusters = cpu._clusters(moments, np.array([2.0]), np.array([3e-4, 1e-4, 2e-5]))
+    block, moments = label_case(rng, 12, np.float64)
+    clusters, b = cpu._arrays(coupled(moments, 1000)), block.projection
     costs = sweep.prepare_all(clusters, 1.0)
     bounds = cpu._bounds(b, clusters, costs, 1.0)
     order = np.arange(300)
-    moved = sweep.sweep(clusters, costs, bounds, b, labels, group, weights, order, 1e-12)
+    rows = (b, block.labels, block.group, block.weights)
+    moved = sweep.sweep(clusters, costs, bounds, *rows, order, 1e-12)
     assert moved > 50
     assert np.all(bounds.center_shift > 0)
     for i in range(0, 1000, 7):
@@ -297,28 +300,27 @@ def test_bounds_stay_below_the_costs_while_clusters_move(rng):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize(("k", "weight"), [(1, 1.0), (9, 2.5), (60, 1.0)])
 def test_rows_that_cannot_move_do_not(rng, k, weight, dtype):
-    b, labels, group, weights, moments = label_case(rng, k, dtype, n=3000, weight=weight)
-    state = (np.array([2.0]), np.array([0.3, 0.1, 0.02]) / len(b))
-    for _ in range(6):  # near rest
-        cpu.assign(b, labels, group, weights, rng.permutation(3000), moments, *state)
-    distance_bounds, since = cpu.distance_bounds(b, weights, moments, *state), moments.copy()
+    block, moments = label_case(rng, k, dtype, n=3000, weight=weight)
+    for _ in range(6):  # nearly converged
+        cpu.assign(block, rng.permutation(3000), coupled(moments, 3000))
+    bounds, since = cpu.distance_bounds(block, coupled(moments, 3000)), moments.copy()
+    block = replace(block, distance_bounds=bounds)
     for n_forced in (0, 3, 30, 300):
         for i in rng.integers(3000, size=n_forced):  # clusters move, against all reason
-            labels[i] = rng.integers(k)
-        moments = cpu.moments(b, labels, group, weights, like=moments)
-        bound_violated = cpu.bound_violated(
-            distance_bounds, labels, weights, moments, since, *state
-        )
+            block.labels[i] = rng.integers(k)
+        clusters = coupled(cpu.moments(block, like=moments), 3000)
+        bound_violated = cpu.bound_violated(block, clusters, since)
         held = np.flatnonzero(~bound_violated)
         assert n_forced == 300 or len(held) > (1000 if k < 60 else 100)
-        n_moved = cpu.assign(b, labels, group, weights, held, moments, *state) if held.size else 0
+        n_moved = cpu.assign(block, held, clusters) if held.size else 0
         assert n_moved == 0
     assert k == 1 or np.any(bound_violated)
 
 
 def test_nothing_is_known_of_rows_where_weights_or_views_vary(rng):
-    b, labels, _, weights, moments = label_case(rng, 9, np.float64)
-    state = (np.array([2.0]), np.array([3e-4, 1e-4, 2e-5]))
-    distance_bounds = cpu.distance_bounds(b, weights + np.arange(len(b)), moments, *state)
-    assert distance_bounds.shape == (len(b), 0)
-    assert np.all(cpu.bound_violated(distance_bounds, labels, weights, moments, moments, *state))
+    block, moments = label_case(rng, 9, np.float64)
+    uneven = replace(block, weights=block.weights + np.arange(1000))
+    bounds = cpu.distance_bounds(uneven, coupled(moments, 1000))
+    assert bounds.shape == (1000, 0)
+    block = replace(block, distance_bounds=bounds)
+    assert np.all(cpu.bound_violated(block, coupled(moments, 1000), moments))

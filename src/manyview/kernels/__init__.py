@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from manyview.data.scaling import ColumnMoments
-from manyview.kernels.block import Shrinkage, ViewRows
-from manyview.kernels.statistics import ArraySums, ClusterMoments
+from manyview.kernels.block import Block, Shrinkage, ViewRows
+from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters
 from manyview.utils.types import FloatArray, IntArray
 
 __all__ = ["Kernels", "choose_kernels"]
 
 
 class Kernels(Protocol):
-    """What is computed on one block; b, y, u, ω are `projection`, `labels`, `group`, `weights`."""
+    """What is computed on one block; b, y, u, ω are its projection, labels, group and weights."""
 
     def asarray(self, small: FloatArray, like: Any) -> Any:
         """Bring a small host array to the library, device and dtype of `like`."""
@@ -52,81 +52,28 @@ class Kernels(Protocol):
         δ_{s+1} − δ_j.
         """
 
-    def moments(
-        self,
-        projection: Any,
-        labels: IntArray,
-        group: IntArray,
-        weights: FloatArray,
-        like: ClusterMoments,
-    ) -> ClusterMoments:
+    def moments(self, block: Block, like: ClusterMoments) -> ClusterMoments:
         """Count, mean and scatter of b in each group and cluster, shaped as `like`."""
 
-    def embed(
-        self,
-        projection: Any,
-        labels: IntArray,
-        group: IntArray,
-        weights: FloatArray,
-        shrinkage: Shrinkage,
-    ) -> Any:
+    def embed(self, block: Block, shrinkage: Shrinkage) -> Any:
         """ω z of eq. (Z): each b drawn towards the mean of its cluster, the shift added back."""
 
-    def nearest(
-        self,
-        projection: Any,
-        group: IntArray,
-        moments: ClusterMoments,
-        n_present: FloatArray,
-        coupling: FloatArray,
-    ) -> NDArray[np.int32]:
+    def nearest(self, block: Block, clusters: Clusters) -> NDArray[np.int32]:
         """Label each row by the cluster of least add(c), statistics frozen."""
 
-    def margins(
-        self,
-        projection: Any,
-        labels: IntArray,
-        group: IntArray,
-        moments: ClusterMoments,
-        n_present: FloatArray,
-        coupling: FloatArray,
-    ) -> FloatArray:
+    def margins(self, block: Block, clusters: Clusters) -> FloatArray:
         """1 − add(own) / least add of another cluster, in [0, 1], and which that is: (rows, 2)."""
 
-    def distance_bounds(
-        self,
-        projection: Any,
-        weights: FloatArray,
-        moments: ClusterMoments,
-        n_present: FloatArray,
-        coupling: FloatArray,
-    ) -> Any:
+    def distance_bounds(self, block: Block, clusters: Clusters) -> Any:
         """Nearest cluster, distance to it at most, the next at least: (rows, 3) or (rows, 0)."""
 
     def bound_violated(
-        self,
-        distance_bounds: Any,
-        labels: NDArray[np.int32],
-        weights: FloatArray,
-        moments: ClusterMoments,
-        since: ClusterMoments,
-        n_present: FloatArray,
-        coupling: FloatArray,
+        self, block: Block, clusters: Clusters, since: ClusterMoments
     ) -> NDArray[np.bool_]:
         """Rows that may move now, by bounds taken at moments `since`; all, where none are."""
 
-    def assign(
-        self,
-        projection: Any,
-        labels: NDArray[np.int32],
-        group: IntArray,
-        weights: FloatArray,
-        order: IntArray,
-        moments: ClusterMoments,
-        n_present: FloatArray,
-        coupling: FloatArray,
-    ) -> int:
-        """Sweep once over the rows of `order`; changes `labels` and `moments`, never raises F.
+    def assign(self, block: Block, order: IntArray, clusters: Clusters) -> int:
+        """Sweep once over the rows of `order`; changes labels and moments in place, never raises F.
 
         Returns the number of labels that moved.
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from manyview.data.scaling import ColumnMoments
 from manyview.kernels import bounds as row_bounds
 from manyview.kernels import products, sweep
 from manyview.kernels import rows as compiled_rows
-from manyview.kernels.block import CHUNK_ROWS, Shrinkage, ViewRows
-from manyview.kernels.statistics import ArraySums, ClusterMoments
+from manyview.kernels.block import CHUNK_ROWS, Block, Shrinkage, ViewRows
+from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters
 from manyview.utils.types import FloatArray, IntArray
 
 __all__ = [
@@ -137,154 +138,107 @@ def anchor_weights(
     return sparse.csr_array((shares.ravel(), nearest.ravel(), ends), shape=(n, len(A)))
 
 
-def moments(
-    projection: NDArray[Any],
-    labels: IntArray,
-    group: IntArray,
-    weights: FloatArray,
-    like: ClusterMoments,
-) -> ClusterMoments:
+def moments(block: Block, like: ClusterMoments) -> ClusterMoments:
     """Count, mean and scatter of b in each group and cluster."""
     rows, count = np.zeros_like(like.rows), np.zeros_like(like.count)
     mean, scatter = np.zeros_like(like.mean), np.zeros_like(like.scatter)
-    ends = _ends(like.starts, mean.shape[2])
-    sweep.cluster_moments(
-        projection, labels, group, weights, like.starts, ends, rows, count, mean, scatter
-    )
+    spaces = (like.starts, _ends(like.starts, mean.shape[2]))
+    of_rows = (block.projection, block.labels, block.group, block.weights)
+    sweep.cluster_moments(*of_rows, *spaces, rows, count, mean, scatter)
     return ClusterMoments(like.starts, rows, count, mean, scatter)
 
 
-def embed(
-    projection: NDArray[Any],
-    labels: IntArray,
-    group: IntArray,
-    weights: FloatArray,
-    shrinkage: Shrinkage,
-) -> NDArray[Any]:
+def embed(block: Block, shrinkage: Shrinkage) -> NDArray[Any]:
     """ω z, z = z̄_c + u / (u + g n_c) · (b − z̄_c), shift added back."""
-    out = np.empty_like(projection)
-    ends = _ends(shrinkage.starts, projection.shape[1])
-    small = (weights, shrinkage.keep, shrinkage.center, shrinkage.shift)
-    w, keep, center, shift = (asarray(values, like=projection) for values in small)
-    state = (keep, center, shift, shrinkage.starts, ends)
-    sweep.embed(projection, labels, group, w, *state, out)
+    b: NDArray[Any] = block.projection
+    out = np.empty_like(b)
+    small = (block.weights, shrinkage.keep, shrinkage.center, shrinkage.shift)
+    w, keep, center, shift = (asarray(values, like=b) for values in small)
+    state = (keep, center, shift, shrinkage.starts, _ends(shrinkage.starts, b.shape[1]))
+    sweep.embed(b, block.labels, block.group, w, *state, out)
     return out
 
 
-def nearest(
-    projection: NDArray[Any],
-    group: IntArray,
-    moments: ClusterMoments,
-    n_present: FloatArray,
-    coupling: FloatArray,
-) -> NDArray[np.int32]:
+def nearest(block: Block, clusters: Clusters) -> NDArray[np.int32]:
     """Cluster of least add(c), statistics frozen."""
-    labels = np.empty(len(projection), dtype=np.int32)
-    clusters = _clusters(moments, n_present, coupling)
-    costs = sweep.prepare_all(clusters, 1.0)
-    for rows in _blocks(len(projection), moments.rows.shape[1]):
-        b = projection[rows]
-        bounds = _bounds(b, clusters, costs, 1.0)
-        sweep.nearest(clusters, costs, bounds, b, group[rows], labels[rows])
+    labels = np.empty(len(block.labels), dtype=np.int32)
+    arrays = _arrays(clusters)
+    costs = sweep.prepare_all(arrays, 1.0)
+    for rows in _blocks(len(labels), clusters):
+        b = block.projection[rows]
+        bounds = _bounds(b, arrays, costs, 1.0)
+        sweep.nearest(arrays, costs, bounds, b, block.group[rows], labels[rows])
     return labels
 
 
-def margins(
-    projection: NDArray[Any],
-    labels: IntArray,
-    group: IntArray,
-    moments: ClusterMoments,
-    n_present: FloatArray,
-    coupling: FloatArray,
-) -> FloatArray:
+def margins(block: Block, clusters: Clusters) -> FloatArray:
     """1 − add(own) / least add of another cluster, and which that is; statistics frozen."""
-    out = np.empty((len(projection), 2))
-    clusters = _clusters(moments, n_present, coupling)
-    costs = sweep.prepare_all(clusters, 1.0)
-    for rows in _blocks(len(projection), moments.rows.shape[1]):
-        b = projection[rows]
-        bounds = _bounds(b, clusters, costs, 1.0)
-        sweep.margins(clusters, costs, bounds, b, labels[rows], group[rows], out[rows])
+    out = np.empty((len(block.labels), 2))
+    arrays = _arrays(clusters)
+    costs = sweep.prepare_all(arrays, 1.0)
+    for rows in _blocks(len(out), clusters):
+        b = block.projection[rows]
+        bounds = _bounds(b, arrays, costs, 1.0)
+        own = (block.labels[rows], block.group[rows])
+        sweep.margins(arrays, costs, bounds, b, *own, out[rows])
     return out
 
 
-def distance_bounds(
-    projection: NDArray[Any],
-    weights: FloatArray,
-    moments: ClusterMoments,
-    n_present: FloatArray,
-    coupling: FloatArray,
-) -> NDArray[Any]:
+def distance_bounds(block: Block, clusters: Clusters) -> NDArray[Any]:
     """Nearest cluster, the distance to it and to the next; unknown where weights or views vary."""
-    if len(n_present) > 1 or not _all_same(weights):
-        return np.empty((len(projection), 0), dtype=projection.dtype)
-    clusters = _clusters(moments, n_present, coupling)
-    costs = sweep.prepare_all(clusters, weights[0])
-    out = np.empty((len(projection), 3))
-    for rows in _blocks(len(projection), moments.rows.shape[1]):
-        bounds = _bounds(projection[rows], clusters, costs, weights[0])
+    b, weights = block.projection, block.weights
+    if len(clusters.n_present) > 1 or not _all_same(weights):
+        return np.empty((len(b), 0), dtype=b.dtype)
+    arrays = _arrays(clusters)
+    costs = sweep.prepare_all(arrays, weights[0])
+    out = np.empty((len(b), 3))
+    for rows in _blocks(len(b), clusters):
+        bounds = _bounds(b[rows], arrays, costs, weights[0])
         row_bounds.distance_bounds(costs, bounds, out[rows])
     return (out * (1.0, 1 + SAFETY, 1 - SAFETY)).astype(np.float32)
 
 
-def bound_violated(
-    distance_bounds: NDArray[Any],
-    labels: NDArray[np.int32],
-    weights: FloatArray,
-    moments: ClusterMoments,
-    since: ClusterMoments,
-    n_present: FloatArray,
-    coupling: FloatArray,
-) -> NDArray[np.bool_]:
-    """Rows that the distances of earlier do not hold where they are."""
-    out = np.ones(len(labels), dtype=np.bool_)
-    if distance_bounds.shape[1] == 0:
+def bound_violated(block: Block, clusters: Clusters, since: ClusterMoments) -> NDArray[np.bool_]:
+    """Rows that the distance bounds of earlier do not hold where they are."""
+    out = np.ones(len(block.labels), dtype=np.bool_)
+    if block.distance_bounds.shape[1] == 0:
         return out
-    clusters = _clusters(moments, n_present, coupling)
-    costs = sweep.prepare_all(clusters, weights[0])
-    before = sweep.prepare_all(_clusters(since, n_present, coupling), weights[0])
+    arrays, weight = _arrays(clusters), block.weights[0]
+    costs = sweep.prepare_all(arrays, weight)
+    before = sweep.prepare_all(_arrays(replace(clusters, moments=since)), weight)
     bounds = _no_bounds(costs)._replace(slope=before.slope[0], center=before.center)
-    sweep.bound_all(clusters, costs, bounds, weights[0])
-    row_bounds.bound_violated(distance_bounds, labels, before, costs, bounds, out)
+    sweep.bound_all(arrays, costs, bounds, weight)
+    row_bounds.bound_violated(block.distance_bounds, block.labels, before, costs, bounds, out)
     return out
 
 
-def assign(
-    projection: NDArray[Any],
-    labels: NDArray[np.int32],
-    group: IntArray,
-    weights: FloatArray,
-    order: IntArray,
-    moments: ClusterMoments,
-    n_present: FloatArray,
-    coupling: FloatArray,
-) -> int:
-    """One sequential sweep; `labels` and `moments` are updated in place."""
-    tolerance = 1e-12 if projection.dtype == np.float64 else 1e-6
-    clusters = _clusters(moments, n_present, coupling)
+def assign(block: Block, order: IntArray, clusters: Clusters) -> int:
+    """One sequential sweep; labels and moments are updated in place."""
+    b, labels, group, weights = block.projection, block.labels, block.group, block.weights
+    tolerance = 1e-12 if b.dtype == np.float64 else 1e-6
+    arrays = _arrays(clusters)
     same_weight = _all_same(weights)
     n_moved = 0
-    costs = sweep.prepare_all(clusters, weights[order[0]])
-    for rows in _blocks(len(order), moments.rows.shape[1]):
+    costs = sweep.prepare_all(arrays, weights[order[0]])
+    for rows in _blocks(len(order), clusters):
         part = order[rows]
-        is_whole = len(part) == len(projection)
-        b = projection if is_whole else projection[part]
-        own = labels if is_whole else labels[part]
-        if not same_weight:
-            costs = sweep.prepare_all(clusters, weights[part[0]])
-        bounds = _bounds(b, clusters, costs, weights[0] if same_weight else None)
-        within = order if is_whole else np.arange(len(part))
+        is_whole = len(part) == len(b)
         where = slice(None) if is_whole else part
-        n_moved += sweep.sweep(
-            clusters, costs, bounds, b, own, group[where], weights[where], within, tolerance
-        )
+        own_b, own_labels = b[where], labels[where]  # views of the whole, copies of a part
+        if not same_weight:
+            costs = sweep.prepare_all(arrays, weights[part[0]])
+        bounds = _bounds(own_b, arrays, costs, weights[0] if same_weight else None)
+        within = order if is_whole else np.arange(len(part))
+        own = (own_b, own_labels, group[where], weights[where])
+        n_moved += sweep.sweep(arrays, costs, bounds, *own, within, tolerance)
         if not is_whole:
-            labels[part] = own
+            labels[part] = own_labels
     return n_moved
 
 
-def _blocks(n_rows: int, n_clusters: int) -> Iterator[slice]:
+def _blocks(n_rows: int, clusters: Clusters) -> Iterator[slice]:
     """Rows whose costs for all clusters fit into the cache."""
+    n_clusters = clusters.moments.rows.shape[1]
     at_once = max(CHUNK_ROWS * 4000 // max(n_clusters, 4000), 64)
     for start in range(0, n_rows, at_once):
         yield slice(start, start + at_once)
@@ -295,7 +249,7 @@ def _all_same(weights: FloatArray) -> bool:
 
 
 def _bounds(
-    b: NDArray[Any], clusters: sweep.Clusters, costs: sweep.Costs, weight: float | None
+    b: NDArray[Any], clusters: sweep.ClusterArrays, costs: sweep.Costs, weight: float | None
 ) -> sweep.Bounds:
     """Costs of all rows by one matrix product; none where the weights or the views vary."""
     if weight is None or len(clusters.n_present) > 1:
@@ -328,13 +282,12 @@ def _unmoved(k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     return np.zeros(k), np.ones(k), np.zeros((2, k))
 
 
-def _clusters(
-    moments: ClusterMoments, n_present: FloatArray, coupling: FloatArray
-) -> sweep.Clusters:
-    """What the compiled label step is given; it writes into the arrays of `moments`."""
+def _arrays(clusters: Clusters) -> sweep.ClusterArrays:
+    """What the compiled label step is given; it writes into the arrays of the moments."""
+    moments = clusters.moments
     ends = _ends(moments.starts, moments.mean.shape[2])
     state = (moments.rows, moments.count, moments.mean, moments.scatter)
-    return sweep.Clusters(n_present, coupling, moments.starts, ends, *state)
+    return sweep.ClusterArrays(clusters.n_present, clusters.coupling, moments.starts, ends, *state)
 
 
 def _ends(starts: IntArray, n_columns: int) -> IntArray:

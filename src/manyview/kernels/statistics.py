@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = ["ArraySums", "ClusterMoments"]
+__all__ = ["ArraySums", "ClusterMoments", "Clusters"]
 
 
 @dataclass(frozen=True)
@@ -86,3 +86,12 @@ class ClusterMoments:
             spread(self.mean),
             spread(self.scatter),
         )
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """What the label step needs of the clusters: their moments, and the coupling of samples."""
+
+    moments: ClusterMoments
+    n_present: FloatArray  # (G,): number of scaled views present in each group
+    coupling: FloatArray  # (m,): g of each space

@@ -30,7 +30,7 @@ from manyview.utils.types import FloatArray, IntArray
 
 __all__ = [
     "Bounds",
-    "Clusters",
+    "ClusterArrays",
     "Costs",
     "add_to",
     "added",
@@ -58,7 +58,7 @@ __all__ = [
 STRIDE = 32  # columns between two looks at whether a cluster is already too far
 
 
-class Clusters(NamedTuple):
+class ClusterArrays(NamedTuple):
     """What the label step knows of the clusters; `rows` to `scatter` change with each move."""
 
     n_present: FloatArray  # (G,)

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block, Shrinkage, ViewRows
-from manyview.kernels.statistics import ArraySums, ClusterMoments
+from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters
 from manyview.solver.model import Model
 from manyview.utils.threads import side_by_side
 from manyview.utils.types import FloatArray, IntArray
@@ -67,17 +67,17 @@ def project_rows(block: Block, kernels: Kernels, model: Model) -> tuple[Block, A
 def cluster_moments(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ClusterMoments]:
     """Moments of b by cluster, from projections that are already there."""
     like = model.problem.empty_moments()
-    return block, kernels.moments(block.projection, block.labels, block.group, block.weights, like)
+    return block, kernels.moments(block, like)
 
 
 def predict(
     block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
 ) -> tuple[Block, ArraySums]:
     """y_i = argmin_c add(c), statistics frozen; returns the rows of each cluster."""
-    b = _project(block, kernels, model)
-    labels = kernels.nearest(b, block.group, moments, model.problem.n_present, model.coupling)
+    block = replace(block, projection=_project(block, kernels, model))
+    labels = kernels.nearest(block, _clusters(moments, model))
     sizes = np.bincount(labels, minlength=model.problem.n_clusters).astype(np.float64)
-    return replace(block, projection=b, labels=labels), ArraySums((sizes,))
+    return replace(block, labels=labels), ArraySums((sizes,))
 
 
 def update_Y(
@@ -89,8 +89,7 @@ def update_Y(
 ) -> tuple[Block, Swept]:
     """Move each sample, in the given order, to the cluster that lowers F most."""
     moments, n_moved, n_seen = carry
-    rows = (block.projection, block.labels, block.group, block.weights)
-    moved = kernels.assign(*rows, order, moments, model.problem.n_present, model.coupling)
+    moved = kernels.assign(block, order, _clusters(moments, model))
     return block, (moments, n_moved + moved, n_seen + len(order))
 
 
@@ -98,8 +97,7 @@ def compute_bounds(
     block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
 ) -> tuple[Block, ArraySums]:
     """Distance bounds of each row, for sweeps to skip by; returns how many rows have them."""
-    state = (moments, model.problem.n_present, model.coupling)
-    distance_bounds = kernels.distance_bounds(block.projection, block.weights, *state)
+    distance_bounds = kernels.distance_bounds(block, _clusters(moments, model))
     n_known = float(len(distance_bounds) if distance_bounds.shape[1] else 0)
     return replace(block, distance_bounds=distance_bounds), ArraySums((np.array(n_known),))
 
@@ -108,31 +106,26 @@ def bound_violated(
     block: Block, kernels: Kernels, carry: Swept, model: Model, since: ClusterMoments
 ) -> NDArray[np.bool_]:
     """Samples whose bounds, taken at the moments `since`, no longer rule out a move."""
-    rows = (block.distance_bounds, block.labels, block.weights)
-    return kernels.bound_violated(*rows, carry[0], since, model.problem.n_present, model.coupling)
+    return kernels.bound_violated(block, _clusters(carry[0], model), since)
 
 
 def accumulate(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, ArraySums]:
     """C_v = X_vᵀ diag(ω) Z, with Z made on the fly from b, eq. (Z)."""
-    rows = (block.projection, block.labels, block.group, block.weights)
-    Z = kernels.embed(*rows, shrink)  # (rows, D)
-    return block, kernels.accumulate(block.views, Z)
+    return block, kernels.accumulate(block.views, kernels.embed(block, shrink))
 
 
 def embed(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, ArraySums]:
     """Replace b by z, eq. (Z)."""
-    ones = np.ones(len(block.labels))
-    Z = kernels.embed(block.projection, block.labels, block.group, ones, shrink)
-    return replace(block, projection=Z), ArraySums(())
+    unweighted = replace(block, weights=np.ones(len(block.labels)))
+    return replace(block, projection=kernels.embed(unweighted, shrink)), ArraySums(())
 
 
 def margins(
     block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
 ) -> tuple[Block, ArraySums]:
     """Replace b by the margin in F of each label, and by the next cluster: (rows, 2)."""
-    state = (moments, model.problem.n_present, model.coupling)
-    margins = kernels.margins(block.projection, block.labels, block.group, *state)
-    return replace(block, projection=margins), ArraySums(())
+    found = kernels.margins(block, _clusters(moments, model))
+    return replace(block, projection=found), ArraySums(())
 
 
 def stash_labels(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
@@ -169,6 +162,10 @@ def _project(block: Block, kernels: Kernels, model: Model) -> Any:
     b /= kernels.asarray(model.problem.n_present[block.group][:, None], like=b)
     b -= kernels.asarray(model.near_shift, like=b)
     return b
+
+
+def _clusters(moments: ClusterMoments, model: Model) -> Clusters:
+    return Clusters(moments, model.problem.n_present, model.coupling)
 
 
 def shrinkage(moments: ClusterMoments, model: Model) -> Shrinkage:
