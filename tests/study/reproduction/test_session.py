@@ -120,7 +120,7 @@ def test_the_claims_are_judged_in_a_table_in_markdown_and_on_the_page(study):
     assert list(table["claim"]) == [claim.text for claim in CLAIMS]
     assert section(study, "claims").count("<tr>") == len(table) + 1
     for row in table.itertuples():
-        assert f"| {row.claim} | {row.place} | **{row.verdict}** | {row.evidence} |" in markdown
+        assert f"| {row.claim} | {row.section} | **{row.verdict}** | {row.evidence} |" in markdown
     for verdict in VERDICTS:
         n = (table["verdict"] == verdict).sum()
         assert f"| {verdict} | {n} |" in markdown

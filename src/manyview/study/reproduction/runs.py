@@ -20,7 +20,7 @@ from manyview.baselines import PublishedOMVCDR
 from manyview.datasets import load_benchmark
 from manyview.exceptions import DeclinedError, ViewError
 from manyview.persistence.atomic import RowLog
-from manyview.study.methods import Method, find_method, source_digest
+from manyview.study.methods import VERSIONS, Method, find_method
 from manyview.study.reproduction import twostep
 from manyview.study.reproduction.scope import PUBLISHED, FoundSet, Scope
 from manyview.study.runner import Conditions, plan, run_benchmark, write_rows
@@ -272,11 +272,11 @@ def _weights(method: Method, one: FoundSet, scope: Scope) -> list[float]:
 
 def two_steps(scope: Scope, out: Path, clock: Clock) -> pd.DataFrame:
     """Scores of all k-means runs of the two-step model: one row a run, metrics in columns."""
-    version = source_digest(twostep.__file__)
     frames = []
     for one in scope.paper_sets:
         identity = {
-            "trace": "two_step", "data": one.file, "version": version, "n_runs": scope.n_kmeans,
+            "trace": "two_step", "data": one.file, "version": VERSIONS["two_step"],
+            "n_runs": scope.n_kmeans,
         }  # fmt: skip
         scores = _kept(out, clock, identity, partial(_two_step, one, scope.n_kmeans))
         if scores:
