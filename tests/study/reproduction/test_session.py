@@ -83,7 +83,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag, attrs):
         attributes = dict(attrs)
         self.references += [attributes[key] for key in ("src", "href") if key in attributes]
-        self.ids += [attributes["id"]] if "id" in attributes else []
+        self.ids += [attributes["id"]] if tag == "section" else []  # not those inside figures
         if tag not in {"meta", "link", "br"}:
             self.open.append(tag)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from manyview.datasets.registry import PAPER_SETS
-from manyview.study.reproduction import judges, measures
+from manyview.study.reproduction import judges
 from manyview.study.reproduction.judges import ANCHORED, RIVALS, Judge, Study, ahead
 from manyview.study.reproduction.tables import METHOD_TITLES, records
 from manyview.study.reproduction.wording import listed
@@ -77,19 +77,19 @@ CLAIMS = (
     Claim("The weights pick a suitable latent space by themselves.",
           "introduction; results, observation 3", judges.weights_choose),
     Claim("Time grows linearly with the number of samples.",
-          "introduction; time complexity", measures.grows_linearly),
+          "introduction; time complexity", judges.grows_linearly),
     Claim("Memory grows linearly with the number of samples.",
-          "space complexity", measures.not_here(
+          "space complexity", judges.not_here(
               "Most sets are too small: a fit fits into memory that the process holds already.")),
     Claim("The objective falls monotonically.", "convergence, proof and experiment",
-          measures.never_rises),
+          judges.never_rises),
     Claim("Anchor learning is a special case, with bases as anchors and representations as graph.",
-          "connection with anchor learning", measures.not_here(
+          "connection with anchor learning", judges.not_here(
               "A way to read the model, not a result. The constraints differ: bases are "
               "orthonormal and representations free, where anchors are points of the data and "
               "the rows of an anchor graph are weights that sum to one.")),
     Claim("The idea can choose the number of anchors.",
-          "connection with anchor learning; conclusion", measures.not_here(
+          "connection with anchor learning; conclusion", judges.not_here(
               "The paper has no experiment on it, and this study has none either.")),
     Claim("HandWritten is UCI Multiple Features.", "data sets, footnote",
           judges.handwritten_is_uci),
@@ -106,21 +106,21 @@ CLAIMS = (
           "results, observation 4",
           ahead(ANCHORED, only=[one.file for one in PAPER_SETS if one.n_samples < ORDINARY])),
     Claim("FMR takes the most time of the eight where it runs at all.", "running time, 1",
-          measures.fmr_is_slowest),
+          judges.fmr_is_slowest),
     Claim("OPMC and LMVSC take less time than OMVCDR.", "running time, 2",
-          measures.takes_less_time(["opmc", "lmvsc"])),
+          judges.takes_less_time(["opmc", "lmvsc"])),
     Claim("Its time is comparable with that of the others.", "running time, 2",
-          measures.comparable_time),
+          judges.comparable_time),
     Claim("One space is worse than two.", "ablation, 1", ahead(["omvc"], "omvcdr_2")),
     Claim("Learned weights of the spaces are better than equal ones.", "ablation, 2",
           ahead(["omvcdr_alpha"])),
     Claim("Results decline whenever a part of the method is left out.", "ablation, last paragraph",
           ahead(["omvc", "omvcdr_2", "omvcdr_alpha", "two_step"])),
-    Claim(f"It converges in less than {measures.PAPER_ITERATIONS} iterations.",
-          "convergence, experiment", measures.converges_soon),
+    Claim(f"It converges in less than {judges.PAPER_ITERATIONS} iterations.",
+          "convergence, experiment", judges.converges_soon),
     Claim("With growing λ, performance first rises and then remains stable.",
-          "parameter sensitivity", measures.rises_then_stays),
-    Claim("It is insensitive to λ.", "parameter sensitivity", measures.insensitive),
+          "parameter sensitivity", judges.rises_then_stays),
+    Claim("It is insensitive to λ.", "parameter sensitivity", judges.insensitive),
 )  # fmt: skip
 
 
