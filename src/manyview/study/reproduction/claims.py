@@ -13,8 +13,9 @@ from manyview.study.reproduction import judges
 from manyview.study.reproduction.judges import ANCHORED, RIVALS, Judge, Study, ahead
 from manyview.study.reproduction.tables import METHOD_TITLES, records
 from manyview.study.reproduction.wording import listed
+from manyview.utils.pages import page_environment
 
-__all__ = ["CLAIMED_GAINS", "CLAIMS", "RULES", "VERDICTS", "Claim", "judge_claims", "to_markdown"]
+__all__ = ["CLAIMED_GAINS", "CLAIMS", "VERDICTS", "Claim", "judge_claims", "to_markdown"]
 
 VERDICTS = (judges.HOLDS, judges.ONLY_SORTED, judges.FAILS, judges.UNCHECKED)
 CLAIMED_GAINS = {  # percent of ACC over the second best, by the paper's observation 1
@@ -33,14 +34,6 @@ PLACES = {  # where the paper speaks of a rival, beside its table of results
     "awmvc": "introduction; results, last paragraph; ablation, 3",
 }
 ORDINARY = 10_000  # samples; the paper does not say which of its sets are "regular"
-RULES = (
-    "A claim about data sets is judged on those of the paper that were found, and holds where it "
-    "holds on all of them. Scores are the oracle's ACC at the four digits that the paper prints. "
-    "“Holds only on sorted rows”: in the order of the file, which is sorted by class, but no "
-    "longer when the rows are shuffled; OMVCDR and its variants are run both ways, the rivals in "
-    "file order. OMVCDR is the published program; the rivals are the implementations of this "
-    "library with their published grids."
-)
 
 
 @dataclass(frozen=True)
@@ -162,23 +155,8 @@ def to_markdown(table: pd.DataFrame, facts: Mapping[str, Any]) -> str:
     -------
     str
     """
-    options = " --quick" if facts["is_quick"] else ""
-    counts = table["verdict"].value_counts()
-    lines = [
-        "# Claims of the paper",
-        "",
-        f"Written by `manyview reproduce{options} --time-limit {facts['time_limit']:g}` on "
-        f"{listed(facts['sets'])}: {facts['n_done']} of {facts['n_runs']} runs were done.",
-        "",
-        RULES,
-        "",
-        "| verdict | claims |",
-        "| --- | --- |",
-        *(f"| {verdict} | {counts.get(verdict, 0)} |" for verdict in VERDICTS),
-        "",
-        "| | claim | where | verdict | evidence |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for i, row in enumerate(records(table), start=1):
-        lines.append(f"| {i} | {row.claim} | {row.section} | **{row.verdict}** | {row.evidence} |")
-    return "\n".join(lines) + "\n"
+    counts = table["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+    template = page_environment("manyview.study.reproduction").get_template("claims.md")
+    return template.render(
+        facts=facts, sets=listed(facts["sets"]), counts=counts.to_dict(), rows=records(table)
+    )

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from manyview.study.reproduction.claims import RULES, VERDICTS
+from manyview.study.reproduction.claims import VERDICTS
 from manyview.study.reproduction.figures import INK
 from manyview.study.reproduction.tables import ABLATION_TITLES, METHOD_TITLES, METRICS, records
 from manyview.utils.pages import page_environment
@@ -58,7 +58,6 @@ def summarize(
         "claims": {
             "rows": records(tables["claims"]),
             "counts": {one: int((verdicts == one).sum()) for one in VERDICTS},
-            "rules": RULES,
         },
         "figures": figures,
         "findings": findings,
@@ -112,7 +111,7 @@ def render_page(summary: Mapping[str, Any]) -> str:
 
 def _inline(svg: str) -> Markup:
     """An SVG file as an element of the page, in the colors of the page: it may be dark."""
-    outside = r'<metadata>.*?</metadata>|<style.*?</style>| xmlns(:\w+)?="[^"]*"'
+    outside = r'<metadata>.*?</metadata>|<style.*?</style>| xmlns(:\w+)?="[^"]*"| id="[\w.]+_\d+"'
     element = re.sub(outside, "", svg[svg.index("<svg") :], flags=re.DOTALL)
     for name, color in INK.items():
         element = element.replace(color, f"var(--{name})")

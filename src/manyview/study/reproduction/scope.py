@@ -83,16 +83,12 @@ def find_sets() -> list[FoundSet]:
     by_file = {one.file: one for one in PAPER_SETS}
     found = []
     for name in benchmark_files():
-        bunch = load_benchmark(name)
-        if bunch.target is not None:
-            n_classes = len(np.unique(bunch.target))
-            data = bunch.data
-            paper = by_file.get(name)
-            found.append(FoundSet(name, data.n_samples, data.n_features, n_classes, paper))
-    order = list(by_file)
-    return sorted(
-        found, key=lambda one: (order.index(one.file) if one.paper else len(order), one.n_samples)
-    )
+        data, target = load_benchmark(name, return_X_y=True)
+        if target is not None:
+            sizes = (data.n_samples, data.n_features, len(np.unique(target)))
+            found.append(FoundSet(name, *sizes, by_file.get(name)))
+    order = {name: i for i, name in enumerate(by_file)}
+    return sorted(found, key=lambda one: (order.get(one.file, len(order)), one.n_samples))
 
 
 def set_scope(request: ReproduceRequest, found: Sequence[FoundSet]) -> Scope:
@@ -137,23 +133,13 @@ def _grids(
     methods: Sequence[Method], powers: Sequence[int], is_quick: bool
 ) -> dict[str, list[dict[str, Any]]]:
     """Grid of each method under the oracle protocol; single k-means runs where it ends in them."""
-    grids: dict[str, list[dict[str, Any]]] = {}
-    published = published_grids()
+    published = published_grids() | {PUBLISHED: [{"lam": 2.0**power} for power in powers]}
+    grids = {}
     for method in methods:
-        points = [dict(point) for point in published.get(method.name, [{}])]
-        if is_quick:
-            points = _thinned(points)
-        if method.name == PUBLISHED:
-            points = [{"lam": 2.0**power} for power in powers]
-        if method.name in ENDS_IN_KMEANS:
-            points = [{**point, "n_init": 1} for point in points]
-        grids[method.name] = points
+        points = published.get(method.name, [{}])
+        if is_quick and method.name != PUBLISHED and len(points) > QUICK_POINTS:
+            ends = np.linspace(0, len(points) - 1, QUICK_POINTS).round().astype(int)
+            points = [points[i] for i in ends]
+        more = {"n_init": 1} if method.name in ENDS_IN_KMEANS else {}
+        grids[method.name] = [{**point, **more} for point in points]
     return grids
-
-
-def _thinned(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A few points of a grid, its ends among them."""
-    if len(points) <= QUICK_POINTS:
-        return points
-    kept = np.linspace(0, len(points) - 1, QUICK_POINTS).round().astype(int)
-    return [points[i] for i in kept]

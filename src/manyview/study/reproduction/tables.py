@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from manyview.datasets.registry import PAPER_SETS
@@ -13,18 +14,9 @@ from manyview.study.paper import paper_ablation, paper_results
 from manyview.study.reproduction.scope import PUBLISHED, FoundSet
 
 __all__ = [
-    "METHOD_TITLES",
-    "METRICS",
-    "ablation_table",
-    "complete",
-    "has_risen",
-    "label_free_table",
-    "oracle_table",
-    "order_table",
-    "records",
-    "sensitivity_table",
-    "sets_table",
-    "time_table",
+    *("ABLATION_TITLES", "METHOD_TITLES", "METRICS", "complete", "has_risen", "records"),
+    *("ablation_table", "label_free_table", "oracle_table", "order_table"),
+    *("sensitivity_table", "sets_table", "time_table"),
 ]
 
 METRICS = {"acc": "ACC", "nmi": "NMI", "purity": "purity", "fscore": "F-score"}
@@ -71,33 +63,25 @@ def sets_table(found: Sequence[FoundSet]) -> pd.DataFrame:
     DataFrame
         Sizes of ours, sizes of the paper, whether they are the same, and a remark.
     """
-    ours = {one.file: one for one in found}
-    rows = [
-        {
-            "set": paper.name,
-            "file": paper.file,
-            **_sizes(ours.get(paper.file)),
-            "paper_samples": paper.n_samples,
-            "paper_views": paper.n_views,
-            "paper_classes": paper.n_classes,
-            "remark": paper.remark,
-        }
-        for paper in PAPER_SETS
-    ]
-    rows += [
-        {"set": "", "file": one.file, **_sizes(one), "remark": "not in the paper"}
-        for one in found
-        if one.paper is None
-    ]
-    table = pd.DataFrame(rows)
     counts = ["samples", "views", "classes"]
+    of_paper = [f"paper_{name}" for name in counts]
+    paper = pd.DataFrame(
+        [(p.file, p.name, p.n_samples, p.n_views, p.n_classes, p.remark) for p in PAPER_SETS],
+        columns=["file", "set", *of_paper, "remark"],
+    )
+    sizes = [
+        (one.file, one.n_samples, len(one.n_features), ", ".join(map(str, one.n_features)),
+         one.n_classes)
+        for one in found
+    ]  # fmt: skip
+    ours = pd.DataFrame(sizes, columns=["file", "samples", "views", "features", "classes"])
+    files = [*paper["file"], *(one.file for one in found if one.paper is None)]
+    table = ours.merge(paper, on="file", how="outer").set_index("file").loc[files].reset_index()
+    table = table.fillna({"set": "", "features": "", "remark": "not in the paper"})
     table["is_found"] = table["samples"].notna()
-    table["is_same"] = [
-        bool((row[counts].to_numpy() == row[[f"paper_{c}" for c in counts]].to_numpy()).all())
-        for _, row in table.iterrows()
-    ]
-    numbers = [*counts, *(f"paper_{c}" for c in counts)]
-    return table.astype(dict.fromkeys(numbers, "Int64"))
+    table["is_same"] = (table[counts].to_numpy() == table[of_paper].to_numpy()).all(axis=1)
+    table = table.astype(dict.fromkeys([*counts, *of_paper], "Int64"))
+    return table[["set", *table.columns.drop("set")]]
 
 
 def records(table: pd.DataFrame) -> list[Any]:
@@ -113,17 +97,6 @@ def records(table: pd.DataFrame) -> list[Any]:
     list
     """
     return list(table.itertuples(index=False))
-
-
-def _sizes(one: FoundSet | None) -> dict[str, Any]:
-    if one is None:
-        return {"samples": None, "views": None, "features": "", "classes": None}
-    return {
-        "samples": one.n_samples,
-        "views": len(one.n_features),
-        "features": ", ".join(map(str, one.n_features)),
-        "classes": one.n_classes,
-    }
 
 
 def label_free_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -307,17 +280,11 @@ def _ending(group: pd.DataFrame) -> tuple[str, str]:
 
 def _ordered(table: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
     """Data sets as they come, methods as they stand in `titles`, those of others before ours."""
-    names = list(titles)
-    place = {name: (i if i < len(names) - 2 else i + 1) for i, name in enumerate(names)}
-    sets = {name: i for i, name in enumerate(pd.unique(table["data"]))}
-    order = pd.DataFrame(
-        {
-            "set": table["data"].map(sets),
-            "method": [place.get(name, len(names) - 2) for name in table["method"]],
-        }
-    )
-    ranked = order.sort_values(["set", "method"], kind="stable").index
-    return table.loc[ranked].reset_index(drop=True)
+    *names, second, last = titles
+    order = {name: i for i, name in enumerate([*names, "", second, last])}
+    methods = table["method"].map(order).fillna(order[""])
+    ranked = np.lexsort((methods, pd.factorize(table["data"])[0]))
+    return table.iloc[ranked].reset_index(drop=True)
 
 
 def _placed(cells: pd.DataFrame) -> pd.DataFrame:
