@@ -113,15 +113,10 @@ def run_benchmark(
 
 def _holds(row: Mapping[str, Any] | None, run: Run) -> bool:
     """Whether a row from before answers a run; what a tighter limit stopped is tried again."""
-    if row is None or row["status"] == "failed":
-        return False
-    if row["status"] == "done":
-        return True
-    return all(
-        row[limit] is None
-        or (getattr(run, limit) is not None and row[limit] >= getattr(run, limit))
-        for limit in ("time_limit", "memory_limit")
-    )
+    if row is None or row["status"] in ("done", "failed"):
+        return row is not None and row["status"] == "done"
+    pairs = ((row[name], limit) for name, limit in run.limits.items())
+    return all(old is None or (new is not None and old >= new) for old, new in pairs)
 
 
 def write_rows(table: pd.DataFrame, out: Path) -> None:

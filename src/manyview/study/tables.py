@@ -55,10 +55,10 @@ def _lines(
     done = rows[rows["status"] == "done"].groupby(["data", "method"], sort=False)[metric]
     mean, deviation = done.mean().round(4), done.std(ddof=0).round(4)
     ranks = mean.groupby("data").rank(ascending=False, method="min")
-    cells = pairs["status"].first()
-    for key, rank in ranks.items():
-        text = f"{mean[key]:.4f} {between} {deviation[key]:.4f}"
+    cells = pairs["status"].first().to_dict()
+    for key, rank, center, spread in zip(ranks.index, ranks, mean, deviation, strict=True):
+        text = f"{center:.4f} {between} {spread:.4f}"
         cells[key] = dict(enumerate(marks, start=1)).get(int(rank), "{}").format(text)
     sets, methods = pd.unique(rows["data"]), pd.unique(rows["method"])
-    table = cells.unstack("method").reindex(index=sets, columns=methods).fillna("")
+    table = pd.Series(cells).unstack().reindex(index=sets, columns=methods).fillna("")
     return [["data", *methods], *([name, *line] for name, *line in table.itertuples())]

@@ -27,6 +27,7 @@ CLAIMED_GAINS = {  # percent of ACC over the second best, by the paper's observa
     "YTF-10": 3.53,
     "YTF-20": 8.55,
 }
+FILES = {one.name: one.file for one in PAPER_SETS}
 PLACES = {  # where the paper speaks of a rival, beside its table of results
     "sfmc": "results, observation 3",
     "opmc": "results, observation 3; running time, 2",
@@ -43,23 +44,6 @@ class Claim:
     text: str
     section: str
     judge: Judge
-
-
-def _gains() -> list[Claim]:
-    files = {one.name: one.file for one in PAPER_SETS}
-    return [
-        Claim(f"On {name}, its ACC is {gain:.2f} % above the second best.",
-              "results, observation 1", ahead(RIVALS, only=[files[name]], percent=gain))
-        for name, gain in CLAIMED_GAINS.items()
-    ]  # fmt: skip
-
-
-def _duels() -> list[Claim]:
-    return [
-        Claim(f"OMVCDR is better than {METHOD_TITLES[rival]}.",
-              PLACES.get(rival, "results, last paragraph"), ahead([rival]))
-        for rival in RIVALS
-    ]  # fmt: skip
 
 
 CLAIMS = (
@@ -89,12 +73,16 @@ CLAIMS = (
     Claim("OMVCDR reaches the values of the table of results.", "results", judges.values_met),
     Claim("OMVCDR is the best of the eight by ACC on every set.", "results, observation 1",
           ahead(RIVALS)),
-    *_gains(),
+    *(Claim(f"On {name}, its ACC is {gain:.2f} % above the second best.", "results, observation 1",
+            ahead(RIVALS, only=[FILES[name]], percent=gain))
+      for name, gain in CLAIMED_GAINS.items()),
     Claim("By the other metrics its performance is comparable.", "results, observation 1",
           judges.comparable_scores),
     Claim("Its variance is zero: results are stable.", "results, observation 2",
           judges.unchanged_by_shuffling),
-    *_duels(),
+    *(Claim(f"OMVCDR is better than {METHOD_TITLES[rival]}.",
+            PLACES.get(rival, "results, last paragraph"), ahead([rival]))
+      for rival in RIVALS),
     Claim(f"On sets of ordinary size (below {ORDINARY} samples) it is better than anchor methods.",
           "results, observation 4",
           ahead(ANCHORED, only=[one.file for one in PAPER_SETS if one.n_samples < ORDINARY])),
@@ -134,10 +122,7 @@ def judge_claims(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) 
         claim, section, verdict, evidence.
     """
     study = Study(tables, titles)
-    rows = []
-    for claim in CLAIMS:
-        judgement = claim.judge(study)
-        rows.append((claim.text, claim.section, judgement.verdict, judgement.evidence))
+    rows = [(claim.text, claim.section, *claim.judge(study)) for claim in CLAIMS]
     return pd.DataFrame(rows, columns=["claim", "section", "verdict", "evidence"])
 
 

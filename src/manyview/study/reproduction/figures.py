@@ -65,11 +65,7 @@ def draw(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[
 
 
 def _figure(
-    caption: str,
-    table: pd.DataFrame,
-    paint: Paint,
-    n_bars: int | None,
-    titles: Mapping[str, str],
+    caption: str, table: pd.DataFrame, paint: Paint, n_bars: int | None, titles: Mapping[str, str]
 ) -> str:
     """Panels in columns, as high as `n_bars` bars or as the table has rows of a set."""
     groups = [(titles[str(data)], group) for data, group in table.groupby("data", sort=False)]
@@ -181,6 +177,5 @@ def _sensitivity_lines(ax: Any, group: pd.DataFrame) -> None:
         ax.plot(group["lam"], group[metric], "o-", color=color, lw=2, ms=5, label=metric.upper())
     ax.set_xscale("log", base=2)
     ax.set(ylim=(0, 1.02), yticks=np.arange(5) / 4)
-    powers = np.log2(group["lam"])
-    ax.set_xticks(group["lam"], [f"$2^{{{power:g}}}$" for power in powers])
+    ax.set_xticks(group["lam"], [f"$2^{{{np.log2(lam):g}}}$" for lam in group["lam"]])
     ax.xaxis.minorticks_off()

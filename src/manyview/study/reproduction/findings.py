@@ -8,14 +8,8 @@ import pandas as pd
 from scipy import stats
 
 from manyview.study.reproduction.scope import PUBLISHED
-from manyview.study.reproduction.tables import (
-    ABLATION_TITLES,
-    METRICS,
-    complete,
-    has_risen,
-    records,
-)
-from manyview.study.reproduction.wording import are, count, have, listed, method_title, places
+from manyview.study.reproduction.tables import METRICS, complete, has_risen, records
+from manyview.study.reproduction.wording import count, listed, method_title, places, verb
 from manyview.study.statistics import friedman_ranks
 
 __all__ = ["find"]
@@ -59,11 +53,11 @@ def _on_sets(table: pd.DataFrame, titles: Titles) -> list[str]:
     paper = table[table["set"] != ""]
     found, lost = paper[paper["is_found"]], paper.loc[~paper["is_found"], "set"]
     names = f": {listed(found['set'])}." if len(found) else "."
-    missing = f" {listed(lost)} {are(lost)} missing." if len(lost) else ""
+    missing = f" {listed(lost)} {verb(lost, 'is', 'are')} missing." if len(lost) else ""
     text = [f"{len(found)} of the paper's {len(paper)} sets were found{names}{missing}"]
     other = found.loc[~found["is_same"], "set"]
     if len(other):
-        text.append(f"{listed(other)} {have(other)} other sizes than in the paper.")
+        text.append(f"{listed(other)} {verb(other, 'has', 'have')} other sizes than in the paper.")
     elif len(found):
         text.append("Samples, views and classes are as the paper states them.")
     return text
@@ -99,10 +93,10 @@ def _on_label_free(table: pd.DataFrame, titles: Titles) -> list[str]:
         ranks = friedman_ranks(scores)
         names = [method_title(str(name)) for name in ranks.index[ranks == ranks.min()]]
         second = f", before {method_title(str(ranks.index[1]))} ({ranks.iloc[1]:.2f})"
+        best = f"{listed(names)} {verb(names, 'has', 'have')} the best mean rank"
         text.append(
-            f"With defaults and shuffled rows, {listed(names)} {have(names)} the best mean rank "
-            f"by ACC ({ranks.min():.2f} over {count(len(scores), 'set')})"
-            f"{second if len(names) == 1 else ''}."
+            f"With defaults and shuffled rows, {best} by ACC ({ranks.min():.2f} over "
+            f"{count(len(scores), 'set')}){second if len(names) == 1 else ''}."
         )
     if {"omvcdr", PUBLISHED} <= set(scores):
         gap = (scores["omvcdr"] - scores[PUBLISHED]).dropna()
@@ -170,14 +164,14 @@ def _on_ablation(table: pd.DataFrame, titles: Titles) -> list[str]:
     text = _met(table, titles)
     if "full" not in ours:
         return text
-    for variant in (name for name in ABLATION_TITLES if name in ours and name != "full"):
+    for variant in ours.columns.drop("full"):
         gap = (ours["full"] - ours[variant]).dropna()
         if gap.empty:
             continue
         theirs = (paper["full"] - paper[variant]).reindex(gap.index).dropna()
         paper_text = f"; the paper: {(theirs > 0).sum()} of {len(theirs)}" if len(theirs) else ""
         text.append(
-            f"The full method is ahead of {ABLATION_TITLES[variant]} on {(gap > 0).sum()} of "
+            f"The full method is ahead of {method_title(variant)} on {(gap > 0).sum()} of "
             f"{count(len(gap), 'set')} by ACC ({gap.mean():+.4f} on average{paper_text})."
         )
     return text

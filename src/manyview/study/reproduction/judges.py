@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -40,8 +41,7 @@ SURE = 0.25  # an exponent with a standard error beyond this says little
 MANY = 8  # sets that a fit of exponents needs
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(NamedTuple):
     """A verdict, and the sentence that it rests on."""
 
     verdict: str
@@ -224,11 +224,10 @@ def _further(study: Study, rivals: Sequence[str], ours: str) -> str:
 
 def _in_paper(rivals: Sequence[str], ours: str) -> str:
     """On how many sets the paper's own tables say so."""
-    full = {"omvcdr": PUBLISHED}
-    both = pd.concat([paper_results().replace({"method": full}), paper_ablation()])
-    wide = both[(both["metric"] == "acc") & (both["method"] != "omvcdr")].pivot(
-        index="data", columns="method", values="mean"
-    )
+    results = paper_results().replace({"method": {"omvcdr": PUBLISHED}})
+    both = pd.concat([results, paper_ablation().query("method != 'omvcdr'")])
+    both = both[both["metric"] == "acc"]
+    wide = both.pivot(index="data", columns="method", values="mean")
     theirs = wide.reindex(columns=list(rivals)).max(axis=1)
     gap = (wide[ours] - theirs).dropna()
     if gap.empty:
@@ -243,15 +242,11 @@ def values_met(study: Study) -> Judgement:
     worst = own["difference"].abs().groupby(own["data"]).max().reindex(study.sets)
     found: list[tuple[Outcome, str]] = []
     for data, gap in worst.items():
-        text = f"off by up to {gap:.4f}"
-        if np.isnan(gap):
-            text = "not run yet"
-        elif gap < SAME:
-            text = f"all {len(METRICS)} values to four digits"
         is_met = None if np.isnan(gap) else bool(gap < SAME)
+        met = f"all {len(METRICS)} values to four digits"
+        text = {None: "not run yet", True: met, False: f"off by up to {gap:.4f}"}[is_met]
         found.append((is_met, f"{study.titles[str(data)]}: {text}"))
-    n_lost = len(PAPER_SETS) - len(worst)
-    evidence = f"{{}}; {count(n_lost, 'set')} not here."
+    evidence = f"{{}}; {count(len(PAPER_SETS) - len(worst), 'set')} not here."
     return _judged(found, evidence, "No set of the paper was found.")
 
 

@@ -46,14 +46,9 @@ def summarize(
     verdicts = tables["claims"]["verdict"]
     return {
         "sets": records(tables["sets"]),
-        **{
-            name: _score_tables(tables[name], titles, names)
-            for name, names in (
-                ("oracle", METHOD_TITLES),
-                ("label_free", METHOD_TITLES),
-                ("ablation", ABLATION_TITLES),
-            )
-        },
+        "oracle": _score_tables(tables["oracle"], titles, METHOD_TITLES),
+        "label_free": _score_tables(tables["label_free"], titles, METHOD_TITLES),
+        "ablation": _score_tables(tables["ablation"], titles, ABLATION_TITLES),
         "order": records(tables["order"]),
         "claims": {
             "rows": records(tables["claims"]),
@@ -78,8 +73,7 @@ def _score_tables(
             cells = {row.metric: row for row in records(own)}
             first = next(iter(cells.values()))
             name = names.get(str(method), str(method))
-            rows.append({"name": name, "status": first.status, "reason": first.reason,
-                         "cells": cells})  # fmt: skip
+            rows.append({"name": name, "first": first, "cells": cells})
         has_paper = "paper_mean" in group and bool(group["paper_mean"].notna().any())
         shown.append({"title": titles[str(data)], "has_paper": has_paper, "rows": rows})
     return shown

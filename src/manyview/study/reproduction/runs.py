@@ -64,7 +64,7 @@ class Part:
     conditions: Conditions
 
 
-OnPart = Callable[[Part, dict[str, Any], int, int], None]
+OnPart = Callable[[dict[str, Any], int, int, str], None]
 
 
 def stages(scope: Scope) -> list[Part]:
@@ -120,7 +120,7 @@ def run_stages(
         When it is over, no further run is started.
     n_jobs : int, default=1
         Runs at a time.
-    on_row : function of (part, row, number done, number in all), optional
+    on_row : function of (row, number done, number in all, folder of the part), optional
         Called after each run.
 
     Returns
@@ -165,7 +165,7 @@ def _run(
 
     def guard(row: dict[str, Any], n_done: int, n_all: int) -> None:
         if on_row is not None:
-            on_row(part, row, n_done, n_all)
+            on_row(row, n_done, n_all, part.folder)
         if clock.is_over and n_done < n_all:
             raise _OutOfTimeError
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from manyview.datasets.benchmark_sets import benchmark_files, benchmark_folder, load_benchmark
 from manyview.datasets.registry import PAPER_SETS, PaperSet
 from manyview.exceptions import ViewError
+from manyview.study.execution import versions
 from manyview.study.grids import published_grids
 from manyview.study.methods import Method, find_method, known_methods
 
@@ -76,6 +79,23 @@ class Scope:
     def paper_sets(self) -> list[FoundSet]:
         """The sets of the paper; where there are none, all sets."""
         return [one for one in self.sets if one.paper] or list(self.sets)
+
+    def facts(self, rows: Mapping[str, pd.DataFrame], out: Path) -> dict[str, Any]:
+        """How the study was run: rows by stage, and the folder that they are in."""
+        status = pd.concat([frame["status"] for frame in rows.values()])
+        options = " --quick" if self.is_quick else ""
+        amounts = {key: one for key, one in vars(self).items() if key not in ("methods", "grids")}
+        return {
+            **amounts,
+            "sets": [one.title for one in self.sets],
+            "n_powers": len(POWERS),
+            "n_points": QUICK_POINTS,
+            "n_runs": len(status),
+            "n_done": int((status == "done").sum()),
+            "n_waiting": int((status == "not run").sum()),
+            "command": f"manyview reproduce{options} --out {out} --time-limit {self.time_limit:g}",
+            "versions": versions(),
+        }
 
 
 def find_sets() -> list[FoundSet]:

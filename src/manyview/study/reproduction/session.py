@@ -12,19 +12,10 @@ from rich.console import Console
 
 from manyview.exceptions import EngineUnavailableError
 from manyview.persistence.atomic import write_text
-from manyview.study.execution import versions
 from manyview.study.progress import run_bar
 from manyview.study.reproduction import claims, figures, findings, page, tables
-from manyview.study.reproduction.runs import Clock, Part, run_stages, run_traces, stages
-from manyview.study.reproduction.scope import (
-    POWERS,
-    QUICK_POINTS,
-    FoundSet,
-    ReproduceRequest,
-    Scope,
-    find_sets,
-    set_scope,
-)
+from manyview.study.reproduction.runs import Clock, run_stages, run_traces, stages
+from manyview.study.reproduction.scope import FoundSet, ReproduceRequest, find_sets, set_scope
 
 __all__ = ["reproduce"]
 
@@ -75,11 +66,8 @@ def reproduce(
     with run_bar(console) as bar:
         bar.say("two-step model and objectives")
         traces = run_traces(scope, runs, clock)
-
-        def on_row(part: Part, row: Mapping[str, Any], n_done: int, n_all: int) -> None:
-            bar.on_row(row, n_done, n_all, part.folder)
-
-        rows = run_stages(stages(scope), runs, clock, n_jobs=request.n_jobs, on_row=on_row)
+        parts = stages(scope)
+        rows = run_stages(parts, runs, clock, n_jobs=request.n_jobs, on_row=bar.on_row)
     two_step = traces.pop("two_step")
     everything = {**_tables(found, rows, two_step), **traces}
     titles = {one.file: one.title for one in scope.sets}
@@ -89,7 +77,7 @@ def reproduce(
         _drawn(everything, titles),
         findings.find(everything, titles),
         titles,
-        _facts(scope, rows, out),
+        scope.facts(rows, out),
     )
     _write(out, everything, summary)
     _show(summary, console, out)
@@ -97,9 +85,7 @@ def reproduce(
 
 
 def _tables(
-    found: list[FoundSet],
-    rows: Mapping[str, pd.DataFrame],
-    two_step: pd.DataFrame,
+    found: list[FoundSet], rows: Mapping[str, pd.DataFrame], two_step: pd.DataFrame
 ) -> dict[str, pd.DataFrame]:
     """Tables of the runs by name; a stage without runs gives empty ones."""
     empty = pd.DataFrame(columns=["data", "method", "status", "reason", "parameters", "seconds"])
@@ -123,23 +109,6 @@ def _drawn(everything: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) ->
     except EngineUnavailableError as error:
         logger.warning("No figure was drawn. %s", error)  # the tables say the same
         return {}
-
-
-def _facts(scope: Scope, rows: Mapping[str, pd.DataFrame], out: Path) -> dict[str, Any]:
-    """How the study was run."""
-    status = pd.concat([frame["status"] for frame in rows.values()])
-    options = " --quick" if scope.is_quick else ""
-    return {
-        **{name: value for name, value in vars(scope).items() if name not in ("methods", "grids")},
-        "sets": [one.title for one in scope.sets],
-        "n_powers": len(POWERS),
-        "n_points": QUICK_POINTS,
-        "n_runs": len(status),
-        "n_done": int((status == "done").sum()),
-        "n_waiting": int((status == "not run").sum()),
-        "command": f"manyview reproduce{options} --out {out} --time-limit {scope.time_limit:g}",
-        "versions": versions(),
-    }
 
 
 def _write(out: Path, everything: Mapping[str, pd.DataFrame], summary: Mapping[str, Any]) -> None:

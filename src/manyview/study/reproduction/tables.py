@@ -112,7 +112,7 @@ def label_free_table(rows: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         One row a data set, method and metric: mean, std, n_runs, parameters, place, status, reason.
     """
-    return _placed(_cells(rows, METHOD_TITLES)).assign(protocol="label-free")
+    return _cells(rows, METHOD_TITLES).assign(protocol="label-free")
 
 
 def oracle_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -129,8 +129,7 @@ def oracle_table(rows: pd.DataFrame) -> pd.DataFrame:
         As `label_free_table`, and paper_mean, paper_std, difference.
     """
     paper = paper_results().replace({"method": {"omvcdr": PUBLISHED}})
-    cells = _placed(_cells(rows, METHOD_TITLES))
-    return _beside(cells, paper).assign(protocol="oracle")
+    return _beside(_cells(rows, METHOD_TITLES), paper)
 
 
 def ablation_table(
@@ -158,7 +157,7 @@ def ablation_table(
     pairs = two_step.assign(status="done", reason="", parameters=points)
     cells = _cells(pd.concat([rows, pairs, full], ignore_index=True), ABLATION_TITLES)
     paper = paper_ablation().replace({"method": {"omvcdr": "full"}})
-    return _beside(_placed(cells), paper).assign(protocol="oracle")
+    return _beside(cells, paper)
 
 
 def order_table(file: pd.DataFrame, shuffled: pd.DataFrame) -> pd.DataFrame:
@@ -249,7 +248,7 @@ def has_risen(objective: pd.Series[float]) -> bool:
 
 
 def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
-    """Each metric at its own best point. One point is no choice."""
+    """Each metric at its own best point, and its rank by the four digits shown; 1 is the best."""
     cells = []
     for (data, method), group in rows.groupby(["data", "method"], sort=False):
         done = group[group["status"] == "done"]
@@ -267,8 +266,9 @@ def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
                     "parameters": point_key(best["parameters"].iloc[0]),
                 }
             cells.append({**cell, "n_planned": n_planned, "status": status, "reason": reason})
-    table = pd.DataFrame(cells, columns=CELL_COLUMNS)
-    return _ordered(table, titles)
+    table = _ordered(pd.DataFrame(cells, columns=CELL_COLUMNS), titles)
+    shown = table["mean"].astype(float).round(4).groupby([table["data"], table["metric"]])
+    return table.assign(place=shown.rank(ascending=False, method="min"))
 
 
 def _ending(group: pd.DataFrame) -> tuple[str, str]:
@@ -287,13 +287,6 @@ def _ordered(table: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
     return table.iloc[ranked].reset_index(drop=True)
 
 
-def _placed(cells: pd.DataFrame) -> pd.DataFrame:
-    """Place of each cell among the methods, by the four digits shown; 1 is the best."""
-    shown = cells["mean"].astype(float).round(4)
-    place = shown.groupby([cells["data"], cells["metric"]]).rank(ascending=False, method="min")
-    return cells.assign(place=place)
-
-
 def _beside(cells: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
     """Put the paper's mean and spread, and ours minus the paper's, beside each cell."""
     files = {one.name: one.file for one in PAPER_SETS}
@@ -302,4 +295,4 @@ def _beside(cells: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
     )
     key = ["data", "method", "metric"]
     joined = cells.merge(theirs[[*key, "paper_mean", "paper_std"]], on=key, how="left")
-    return joined.assign(difference=joined["mean"] - joined["paper_mean"])
+    return joined.assign(difference=joined["mean"] - joined["paper_mean"], protocol="oracle")
