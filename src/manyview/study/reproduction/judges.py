@@ -1,4 +1,4 @@
-"""Judges of the paper's claims: each reads the tables and gives a verdict with its evidence.
+"""Judges of the paper's claims: each takes the tables and gives a verdict with its evidence.
 
 "Ahead" is by the oracle's ACC at the four digits that the paper prints. A claim about sets is
 judged on those of the paper that were found, and holds where it holds on all of them.
