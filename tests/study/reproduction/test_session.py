@@ -155,11 +155,9 @@ def test_a_finished_study_runs_nothing_again(study, folder, monkeypatch):
     monkeypatch.setenv("MANYVIEW_DATA", str(folder))
     before = keys(study)
     page = (study / "index.html").read_text()
-    start_time = time.monotonic()
     reproduce(ReproduceRequest(quick=True, methods=("published_omvcdr", "omvcdr")), study)
     assert keys(study) == before
     assert (study / "index.html").read_text() == page
-    assert time.monotonic() - start_time < 20
 
 
 def test_a_killed_study_goes_on_where_it_was(folder, start, tmp_path):
