@@ -6,7 +6,7 @@ from manyview import OMVCDR
 from manyview.baselines import BASELINES
 from manyview.exceptions import ViewError
 from manyview.study import find_method, known_methods
-from manyview.study.methods import SOURCE, _imported_files
+from manyview.study.methods import VERSIONS
 
 
 def test_ours_are_known_by_name():
@@ -49,7 +49,22 @@ def test_parameters_that_cannot_be_read_are_refused(name):
         find_method(name)
 
 
-def test_what_only_tells_of_a_fit_does_not_make_a_new_version():
-    source = "from manyview.reported import Reported\nfrom manyview.kernels.block import Block"
-    found = {file for file in _imported_files(source) if file.is_file()}
-    assert found == {SOURCE / "blocks.py"}
+def test_our_methods_have_a_number_as_version_and_it_can_be_raised(monkeypatch):
+    assert find_method("lmvsc").version == "1"
+    monkeypatch.setitem(VERSIONS, "concat_kmeans", 2)
+    assert find_method("concat_kmeans").version == "2"
+    assert find_method("concat_kmeans(scale='l2')").version == "2"
+    assert find_method("omvcdr").version == "1"
+
+
+def test_the_table_of_versions_names_methods_that_exist():
+    assert set(VERSIONS) <= {*known_methods(), "two_step"}
+
+
+def test_the_version_of_another_class_is_a_digest_of_its_file(stranger, tmp_path):
+    method = find_method("stranger:Plain")
+    before = method.version
+    assert before == find_method("stranger:Slow").version != "1"
+    source = tmp_path / "code" / "stranger.py"
+    source.write_text(source.read_text() + "\n# better now\n")
+    assert method.version != before

@@ -13,6 +13,7 @@ import pytest
 
 from manyview.study import Conditions, find_method, run_benchmark
 from manyview.study import runner as runner_module
+from manyview.study.methods import VERSIONS
 
 
 def calls(notes):
@@ -54,27 +55,22 @@ def test_what_was_done_is_skipped_and_only_what_is_new_is_run(sets, stranger, tm
 
 
 def test_a_method_that_changed_is_run_again(sets, stranger, tmp_path):
-    from manyview.study.methods import source_digest
-
     out = tmp_path / "out"
     run_benchmark(["a"], [find_method("stranger:Plain")], out)
     source = tmp_path / "code" / "stranger.py"
     source.write_text(source.read_text() + "\n# better now\n")
-    source_digest.cache_clear()
     run_benchmark(["a"], [find_method("stranger:Plain")], out)
     assert calls(stranger) == {"Plain-40-0": 2}
 
 
-def test_the_version_of_our_methods_covers_what_they_import():
-    import inspect
-    from pathlib import Path
-
-    from manyview.study.methods import _imported_files
-
-    source = Path(inspect.getsourcefile(find_method("omvcdr").load())).read_text()
-    names = {path.name for path in _imported_files(source)}
-    assert {"views.py", "alternation.py", "threads.py"} <= names
-    assert find_method("omvcdr").version != find_method("published_omvcdr").version
+def test_a_raised_version_runs_that_method_again_and_no_other(sets, tmp_path, monkeypatch):
+    out, methods = tmp_path / "out", [find_method("concat_kmeans"), find_method("ksums")]
+    first = run_benchmark(["a"], methods, out)
+    monkeypatch.setitem(VERSIONS, "ksums", 2)
+    second = run_benchmark(["a"], methods, out)
+    assert list(second["version"]) == ["1", "2"]
+    assert list(first["key"] == second["key"]) == [True, False]
+    assert len((out / "rows.jsonl").read_text().splitlines()) == 3
 
 
 @pytest.mark.parametrize(

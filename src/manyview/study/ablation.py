@@ -55,8 +55,9 @@ VARIANTS: dict[str, str] = {
     "omvcdr(n_spaces=1)": "OMVCDR with one space",
     "omvcdr(weight_exponent=50)": "OMVCDR with equal weights of the spaces",
     "manyview.study.ablation:TwoStepOMVCDR": "OMVCDR in two steps: embedding, then k-means",
-    **{f"concat_kmeans(scale={scale!r})": f"k-means, {scale}" for scale in (None, "auto")},
     **{
-        f"concat_kmeans(scale={scale!r})": f"k-means, {scale}" for scale in SCALINGS if scale != "z"
+        f"concat_kmeans(scale={scale!r})": f"k-means, {scale}"
+        for scale in (None, "auto", *SCALINGS)
+        if scale != "z"
     },
 }

@@ -92,11 +92,11 @@ def benchmark_session(request: BenchmarkRequest, out: Path, console: Console) ->
 
 def _all_sets(max_samples: int | None) -> list[str]:
     """All sets of the data folder with labels and not too many samples."""
+    most = float("inf") if max_samples is None else max_samples
     found = []
     for name in benchmark_files():
         bunch = load_benchmark(name)
-        is_small = max_samples is None or bunch.data.n_samples <= max_samples
-        if bunch.target is not None and is_small:
+        if bunch.target is not None and bunch.data.n_samples <= most:
             found.append(name)
     if not found:
         msg = "There are no benchmark sets; set MANYVIEW_DATA to the folder with your files."
@@ -130,22 +130,15 @@ def _draw(comparison: Comparison, out: Path) -> None:
 
 def _show(rows: pd.DataFrame, console: Console, out: Path) -> None:
     """Means over all sets, ranks, and how the runs ended."""
-    done = rows[rows["status"] == "done"]
     ranks = compare_methods(rows, "nmi").ranks
-    table = Table(
-        "method", "ACC", "NMI", "ARI", "rank (NMI)", "seconds", "done", "declined", "failed"
-    )
-    for method in ranks.index:
-        own, finished = rows[rows["method"] == method], done[done["method"] == method]
-        means = finished[["acc", "nmi", "ari", "seconds"]].mean()
-        counts = [int((own["status"] == status).sum()) for status in ("done", "declined", "failed")]
-        table.add_row(
-            method,
-            *(f"{means[metric]:.3f}" for metric in ("acc", "nmi", "ari")),
-            f"{ranks[method]:.2f}",
-            f"{means['seconds']:.2f}",
-            *map(str, counts),
-        )
+    titles = ("ACC", "NMI", "ARI", "rank (NMI)", "seconds", "done", "declined", "failed")
+    table = Table("method", *titles)
+    for method, rank in ranks.items():
+        own = rows[rows["method"] == method]
+        means = own.loc[own["status"] == "done", ["acc", "nmi", "ari", "seconds"]].mean()
+        scores = [f"{means[metric]:.3f}" for metric in ("acc", "nmi", "ari")]
+        counts = [str((own["status"] == status).sum()) for status in titles[-3:]]
+        table.add_row(str(method), *scores, f"{rank:.2f}", f"{means['seconds']:.2f}", *counts)
     console.print(table)
     console.print("Means are over the runs that were done; a rank counts no result as the worst.")
     console.print(f"Written: rows, labels, tables, tests and diagrams in {out}.", markup=False)

@@ -69,8 +69,12 @@ class Run:
     @property
     def header(self) -> dict[str, Any]:
         """What every row of this run begins with, however it ends."""
-        limits = {"time_limit": self.time_limit, "memory_limit": self.memory_limit}
-        return {**self.identity, "key": self.key, **limits}
+        return {**self.identity, "key": self.key, **self.limits}
+
+    @property
+    def limits(self) -> dict[str, float | None]:
+        """Of time and memory."""
+        return {"time_limit": self.time_limit, "memory_limit": self.memory_limit}
 
 
 def execute(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[np.int32] | None]:
@@ -100,14 +104,13 @@ def _measure(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[
     if run.rows == "shuffled":
         order = rng.permutation(len(target))
     views = _hide(data[order], run.missing_rate, rng)
-    wanted = {"n_clusters": n_clusters, "random_state": run.seed}
-    limits = {"time_limit": run.time_limit, "memory_limit": run.memory_limit}
-    model = run.method.make(**wanted, **limits, **resolved(run.parameters, n_clusters))
-    given: Any = views if run.method.target.startswith("manyview.") else list(views.views)
+    given = {"n_clusters": n_clusters, "random_state": run.seed, **run.limits}
+    model = run.method.make(**given, **resolved(run.parameters, n_clusters))
+    is_ours = run.method.target.startswith("manyview.")
     _warm_up(run, views)
     before = start_peak()
     start = time.perf_counter()
-    shuffled = np.asarray(model.fit_predict(given))
+    shuffled = np.asarray(model.fit_predict(views if is_ours else list(views.views)))
     seconds = time.perf_counter() - start
     labels = np.empty(len(order), dtype=np.int32)
     labels[order] = np.unique(shuffled, return_inverse=True)[1]
@@ -117,8 +120,8 @@ def _measure(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[
         "n_clusters_found": len(np.unique(labels)),
         "seconds": seconds,
         "peak_memory": max(peak_memory() - before, 0),
-        "n_iter": _number(getattr(model, "n_iter_", None)),
-        "objective": _objective(model),
+        "n_iter": _last(model, "n_iter_"),
+        "objective": _last(model, "objective_history_", "inertia_"),
     }, labels
 
 
@@ -157,16 +160,10 @@ def _warm_up(run: Run, data: MultiViewData) -> None:
         return  # if it fails for a reason, the run itself will tell
 
 
-def _objective(model: Any) -> float | None:
-    """Last value of the objective, where the method has one."""
-    history = getattr(model, "objective_history_", None)
-    if history is not None and len(history):
-        return float(history[-1])
-    return _number(getattr(model, "inertia_", None))
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
+def _last(model: Any, *names: str) -> float | None:
+    """Value, or last of the values, of the first of these attributes that has any."""
+    found = [np.ravel(one) for name in names if (one := getattr(model, name, None)) is not None]
+    return next((float(values[-1]) for values in found if len(values)), None)
 
 
 def _sentence(error: Exception) -> str:

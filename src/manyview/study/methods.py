@@ -1,7 +1,6 @@
 """Methods by name: ours, those of an entry point, and any class that a user names.
 
-A method has a version: a digest of its source and of all of manyview that it imports. Rows are
-cached by it, so that only what changed is run again.
+A method has a version, by which rows are cached: only what changed is run again.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import importlib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -23,9 +21,16 @@ from manyview.omvcdr import OMVCDR
 
 __all__ = ["Method", "find_method", "known_methods"]
 
-AFTER_THE_FIT = ("reported",)  # modules whose changes cannot change a result
 ENTRY_POINTS = "manyview.methods"
-SOURCE = Path(__file__).parent.parent
+OURS: dict[str, type] = {"omvcdr": OMVCDR, **BASELINES}
+# Versions of our methods. Raise the number of a method whenever a change of its source, or of what
+# it calls, may change its labels: rows of earlier numbers are then run again. A method that is not
+# listed has version 1.
+VERSIONS: dict[str, int] = {
+    "omvcdr": 1,
+    "published_omvcdr": 1,
+    "two_step": 1,  # of the reproduction: the model without labels, then k-means
+}
 
 
 @dataclass(frozen=True)
@@ -55,15 +60,20 @@ class Method:
 
     @property
     def version(self) -> str:
-        """Digest of the source of the class and of what it imports of manyview."""
-        return source_digest(inspect.getsourcefile(self.load()) or self.target)
+        """Number in `VERSIONS` for one of our classes; a digest of the file of any other."""
+        kind = self.load()
+        if self.target.startswith("manyview."):
+            names = (name for name, ours in OURS.items() if ours is kind)
+            return str(VERSIONS.get(next(names, self.target), 1))
+        file = inspect.getsourcefile(kind)
+        source = Path(file).read_bytes() if file else self.target.encode()
+        return hashlib.sha256(source).hexdigest()[:12]
 
 
 def known_methods() -> dict[str, Method]:
     """All methods that have a name: OMVCDR, the baselines, and those of installed packages."""
-    ours: dict[str, type] = {"omvcdr": OMVCDR, **BASELINES}
     methods = {
-        name: Method(name, f"{kind.__module__}:{kind.__qualname__}") for name, kind in ours.items()
+        name: Method(name, f"{kind.__module__}:{kind.__qualname__}") for name, kind in OURS.items()
     }
     for point in entry_points(group=ENTRY_POINTS):
         methods.setdefault(point.name, Method(point.name, point.value))
@@ -120,37 +130,3 @@ def _with_parameters(name: str) -> Method:
         raise ViewError(msg)
     written = ", ".join(f"{key}={value!r}" for key, value in given.items())
     return Method(f"{base.name}({written})", base.target, {**base.parameters, **given})
-
-
-@cache
-def source_digest(path: str) -> str:
-    """Digest of a source file and, transitively, of the manyview modules that it imports."""
-    seen: dict[Path, bytes] = {}
-    waiting = [Path(path)]
-    while waiting:
-        file = waiting.pop()
-        if file in seen or not file.is_file():
-            continue
-        seen[file] = file.read_bytes()
-        waiting += _imported_files(seen[file].decode())
-    digest = hashlib.sha256()
-    for file in sorted(seen):
-        digest.update(file.name.encode() + seen[file])
-    return digest.hexdigest()[:12]
-
-
-def _imported_files(source: str) -> list[Path]:
-    """Files of the manyview modules that a source imports, anywhere in it."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-        elif isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-    files = []
-    for name in names:
-        first, *rest = name.split(".")
-        if first == "manyview" and rest and rest[0] not in AFTER_THE_FIT:
-            base = SOURCE.joinpath(*rest)
-            files += [base.with_suffix(".py"), base / "__init__.py"]
-    return files

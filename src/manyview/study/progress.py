@@ -8,14 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TimeRemainingColumn
 
 __all__ = ["RunBar", "run_bar"]
 
@@ -51,11 +44,6 @@ def run_bar(console: Console) -> Iterator[RunBar]:
     ------
     RunBar
     """
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=None),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
+    columns = (BarColumn(bar_width=None), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress("{task.description}", *columns, console=console, transient=True) as bar:
         yield RunBar(bar, bar.add_task("starting", total=None))

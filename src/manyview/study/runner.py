@@ -6,13 +6,15 @@ Rows are appended to `rows.jsonl` as they come, so that a killed benchmark goes 
 from __future__ import annotations
 
 import multiprocessing
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -45,24 +47,13 @@ class Conditions:
 
 def plan(data: Sequence[str], methods: Sequence[Method], conditions: Conditions) -> list[Run]:
     """All runs, data set by data set."""
-    runs = []
-    for name, seed, rate, method in product(
-        data, conditions.seeds, conditions.missing_rates, methods
-    ):
-        for point in conditions.grids.get(method.name, [{}]):
-            run = Run(
-                data=name,
-                method=method,
-                seed=seed,
-                version=method.version,
-                rows=conditions.rows,
-                missing_rate=rate,
-                time_limit=conditions.time_limit,
-                memory_limit=conditions.memory_limit,
-                parameters=point,
-            )
-            runs.append(run)
-    return runs
+    c = conditions
+    limits = {"time_limit": c.time_limit, "memory_limit": c.memory_limit}
+    return [
+        Run(name, method, seed, method.version, c.rows, rate, **limits, parameters=point)
+        for name, seed, rate, method in product(data, c.seeds, c.missing_rates, methods)
+        for point in c.grids.get(method.name, [{}])
+    ]
 
 
 def run_benchmark(
@@ -122,15 +113,10 @@ def run_benchmark(
 
 def _holds(row: Mapping[str, Any] | None, run: Run) -> bool:
     """Whether a row from before answers a run; what a tighter limit stopped is tried again."""
-    if row is None or row["status"] == "failed":
-        return False
-    if row["status"] == "done":
-        return True
-    return all(
-        row[limit] is None
-        or (getattr(run, limit) is not None and row[limit] >= getattr(run, limit))
-        for limit in ("time_limit", "memory_limit")
-    )
+    if row is None or row["status"] in ("done", "failed"):
+        return row is not None and row["status"] == "done"
+    pairs = ((row[name], limit) for name, limit in run.limits.items())
+    return all(old is None or (new is not None and old >= new) for old, new in pairs)
 
 
 def write_rows(table: pd.DataFrame, out: Path) -> None:
@@ -156,82 +142,73 @@ Outcome = tuple[dict[str, Any], NDArray[np.int32] | None]
 
 
 class _Worker:
-    """A process that runs one run after the other, and can be stopped."""
+    """A process that runs one run after the other; one that was lost is replaced."""
 
     def __init__(self, data_home: Path | None) -> None:
+        self.data_home = data_home
+        self.start()
+
+    def start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        self.process: BaseProcess = context.Process(
-            target=_work, args=(theirs, data_home), daemon=True
-        )
+        self.process = context.Process(target=_work, args=(theirs, self.data_home), daemon=True)
         self.process.start()
         theirs.close()
-        self.run: Run | None = None
-        self.deadline = np.inf
 
-    def give(self, run: Run) -> None:
-        self.run = run
-        limit = np.inf if run.time_limit is None else GRACE * run.time_limit + LOADING_SECONDS
-        self.deadline = time.monotonic() + limit
-        self.connection.send(run)
-
-    def take(self) -> Outcome:
-        """Result that is waiting; a process that died leaves a row that says so."""
-        assert self.run is not None
+    def outcome(self, run: Run) -> Outcome:
+        """Row and labels; a run past its deadline, or whose process died, leaves a row as well."""
+        if not self.process.is_alive():
+            self.start()
+        limit = None if run.time_limit is None else GRACE * run.time_limit + LOADING_SECONDS
         try:
-            outcome: Outcome = self.connection.recv()
-        except EOFError:
+            self.connection.send(run)
+            if self.connection.poll(limit):
+                outcome: Outcome = self.connection.recv()
+                return outcome
+            status = "declined"
+            reason = f"stopped: not finished within time_limit={run.time_limit:g} s."
+            self.stop()
+        except (EOFError, OSError):
             self.process.join()
+            status = "failed"
             reason = f"the process ended with code {self.process.exitcode} (out of memory?)"
-            outcome = _stopped(self.run, "failed", reason)
-        self.run = None
-        return outcome
+        return {**run.header, "versions": {}, "status": status, "reason": reason}, None
 
     def stop(self) -> None:
         self.process.kill()
         self.process.join()
-        self.connection.close()
 
 
 def _work(connection: Connection, data_home: Path | None) -> None:
     """Loop of a worker process."""
-    while True:
-        try:
-            run = connection.recv()
-        except EOFError:
-            return
-        connection.send(execute(run, data_home))
-
-
-def _stopped(run: Run, status: str, reason: str) -> Outcome:
-    return {**run.header, "versions": {}, "status": status, "reason": reason}, None
+    with suppress(EOFError):
+        while True:
+            connection.send(execute(connection.recv(), data_home))
 
 
 def _in_processes(runs: Sequence[Run], n_jobs: int, data_home: Path | None) -> Iterator[Outcome]:
-    """Outcomes as they come; a run past its deadline is stopped with its process."""
-    waiting = list(reversed(runs))
-    workers: list[_Worker] = []
+    """Outcomes as they come; a thread waits for each process."""
+    workers = [_Worker(data_home) for _ in range(min(n_jobs, len(runs)))]
+    free: SimpleQueue[_Worker] = SimpleQueue()
+    for worker in workers:
+        free.put(worker)
+    is_over = Event()
+
+    def serve(run: Run) -> Outcome:
+        worker = free.get()
+        try:
+            if is_over.is_set():
+                raise CancelledError
+            return worker.outcome(run)
+        finally:
+            free.put(worker)
+
+    pool = ThreadPoolExecutor(n_jobs)
     try:
-        while waiting or any(worker.run is not None for worker in workers):
-            while waiting and len(workers) < n_jobs:
-                workers.append(_Worker(data_home))
-            for worker in workers:
-                if worker.run is None and waiting:
-                    worker.give(waiting.pop())
-            busy = {worker.connection: worker for worker in workers if worker.run is not None}
-            for connection in wait(list(busy), timeout=0.5):
-                worker = busy[connection]  # type: ignore[index]
-                yield worker.take()
-                if not worker.process.is_alive():
-                    worker.stop()
-                    workers.remove(worker)
-            for worker in [one for one in workers if time.monotonic() > one.deadline and one.run]:
-                run = worker.run
-                assert run is not None
-                worker.stop()
-                workers.remove(worker)
-                reason = f"stopped: not finished within time_limit={run.time_limit:g} s."
-                yield _stopped(run, "declined", reason)
+        for future in as_completed([pool.submit(serve, run) for run in runs]):
+            yield future.result()
     finally:
+        is_over.set()
+        pool.shutdown(wait=False, cancel_futures=True)
         for worker in workers:
             worker.stop()

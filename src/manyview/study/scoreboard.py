@@ -38,9 +38,6 @@ def scoreboard(rows: pd.DataFrame) -> pd.DataFrame:
     scores = {metric: mean_scores(rows, metric) for metric in METRICS}
     done = rows[rows["status"] == "done"]
     is_variant = scores["nmi"].columns.isin(list(VARIANTS))
-    ranks = {
-        metric: friedman_ranks(scores[metric].loc[:, ~is_variant]) for metric in ("acc", "nmi")
-    }
     seconds = mean_scores(rows, "seconds")
     table = pd.DataFrame(index=scores["nmi"].columns)
     table["is_variant"] = is_variant
@@ -49,8 +46,8 @@ def scoreboard(rows: pd.DataFrame) -> pd.DataFrame:
         table[metric] = values.mean()
         spread = done.groupby(["method", "data"])[metric].std(ddof=0)
         table[f"{metric}_spread"] = spread.groupby("method").mean()
-    for metric, rank in ranks.items():
-        table[f"rank_{metric}"] = rank
+    for metric in ("acc", "nmi"):
+        table[f"rank_{metric}"] = friedman_ranks(scores[metric].loc[:, ~is_variant])
     if OURS in scores["nmi"]:
         ahead = scores["nmi"].sub(scores["nmi"][OURS], axis=0)
         table["wins"] = (ahead > EVEN).sum()
@@ -106,20 +103,16 @@ def _render(rows: pd.DataFrame, table: pd.DataFrame) -> str:
     )
 
 
-def _lines(table: pd.DataFrame) -> list[dict[str, Any]]:
+def _lines(table: pd.DataFrame) -> list[Any]:
     """Rows of a table as dicts; what a benchmark did not have is NaN."""
-    wanted = ["wins", "losses", "relative_time"]
-    full = table.reindex(columns=[*table.columns, *(c for c in wanted if c not in table)])
-    lines = full.rename_axis("name").reset_index().to_dict("records")
-    return [{str(key): value for key, value in line.items()} for line in lines]
+    full = table.reindex(columns=table.columns.union(["wins", "losses", "relative_time"]))
+    return full.rename_axis("name").reset_index().to_dict("records")
 
 
 def _by_set(rows: pd.DataFrame, metric: str, methods: list[str]) -> list[dict[str, Any]]:
-    """A line a set: values in the order of the methods, and how far each is from the best."""
+    """A line a set: values in the order of the methods, and which is the best."""
     scores = mean_scores(rows, metric)[methods]
-    lines = []
-    for data, values in scores.iterrows():
-        best = values.max()  # NaN where no method has a value, or there is none but variants
-        cells = [{"value": v, "is_best": v == best} for v in values]
-        lines.append({"name": data, "cells": cells})
-    return lines
+    return [
+        {"name": data, "cells": [{"value": v, "is_best": v == values.max()} for v in values]}
+        for data, values in scores.iterrows()
+    ]

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from manyview.utils.types import FloatArray
+
 __all__ = ["Comparison", "compare_methods", "friedman_ranks", "mean_scores", "wilcoxon_holm"]
 
 
@@ -39,19 +41,12 @@ def compare_methods(rows: pd.DataFrame, metric: str = "nmi") -> Comparison:
     Comparison
     """
     scores = mean_scores(rows, metric)
-    ranks = friedman_ranks(scores)
     n_sets, n_methods = scores.shape
     p = np.nan
     if n_methods >= 3 and n_sets >= 2:
         p = float(stats.friedmanchisquare(*_ranked(scores).to_numpy().T).pvalue)
-    return Comparison(
-        metric=metric,
-        scores=scores,
-        ranks=ranks,
-        friedman_p=p,
-        critical_difference=_nemenyi(n_methods, n_sets),
-        pairs=wilcoxon_holm(scores),
-    )
+    gap = _nemenyi(n_methods, n_sets)
+    return Comparison(metric, scores, friedman_ranks(scores), p, gap, wilcoxon_holm(scores))
 
 
 def mean_scores(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -114,9 +109,7 @@ def wilcoxon_holm(scores: pd.DataFrame) -> pd.DataFrame:
     return table.assign(p_holm=_holm(table["p"].to_numpy()))
 
 
-def _holm(
-    p: np.ndarray[tuple[int], np.dtype[np.float64]],
-) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _holm(p: FloatArray) -> FloatArray:
     """Holm's step-down adjustment of p values."""
     order = np.argsort(p)
     steps = (len(p) - np.arange(len(p))) * p[order]

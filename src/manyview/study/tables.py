@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pandas as pd
 
 __all__ = ["to_latex", "to_markdown"]
-
-Mark = Callable[[str, int], str]  # text of a cell and its place (1 best, 2 second) -> marked text
 
 
 def to_markdown(rows: pd.DataFrame, metric: str) -> str:
@@ -25,7 +21,7 @@ def to_markdown(rows: pd.DataFrame, metric: str) -> str:
     -------
     str
     """
-    header, body = _cells(rows, metric, "±", lambda text, rank: _marked(text, rank, "**", "*"))
+    header, *body = _lines(rows, metric, "±", ("**{}**", "*{}*"))
     lines = [header, ["---"] * len(header), *body]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
 
@@ -44,46 +40,25 @@ def to_latex(rows: pd.DataFrame, metric: str) -> str:
     -------
     str
     """
-
-    def mark(text: str, rank: int) -> str:
-        command = {1: r"\textbf", 2: r"\underline"}.get(rank)
-        return text if command is None else f"{command}{{{text}}}"
-
-    header, body = _cells(rows, metric, r"$\pm$", mark)
-    lines = [" & ".join(_escaped(cell) for cell in line) + r" \\" for line in (header, *body)]
-    columns = "l" + "c" * (len(header) - 1)
-    return "\n".join(
-        [rf"\begin{{tabular}}{{{columns}}}", r"\hline", lines[0], r"\hline", *lines[1:], r"\hline",
-         r"\end{tabular}", ""]
-    )  # fmt: skip
+    table = _lines(rows, metric, r"$\pm$", (r"\textbf{{{}}}", r"\underline{{{}}}"))
+    first, *rest = [" & ".join(line).replace("_", r"\_") + r" \\" for line in table]
+    begin = rf"\begin{{tabular}}{{l{'c' * (len(table[0]) - 1)}}}"
+    lines = [begin, r"\hline", first, r"\hline", *rest, r"\hline", r"\end{tabular}", ""]
+    return "\n".join(lines)
 
 
-def _cells(
-    rows: pd.DataFrame, metric: str, between: str, mark: Mark
-) -> tuple[list[str], list[list[str]]]:
-    """Header and body; a method without a result shows its status."""
-    methods = list(pd.unique(rows["method"]))
-    body = []
-    for data, group in rows.groupby("data", sort=False):
-        done = group[group["status"] == "done"].groupby("method")[metric]
-        mean, deviation = done.mean().round(4), done.std(ddof=0).round(4)
-        places = mean.rank(ascending=False, method="min")
-        line = [str(data)]
-        for method in methods:
-            if method in mean.index:
-                text = f"{mean[method]:.4f} {between} {deviation[method]:.4f}"
-                line.append(mark(text, int(places[method])))
-            else:
-                status = group.loc[group["method"] == method, "status"]
-                line.append(status.iloc[0] if len(status) else "")
-        body.append(line)
-    return ["data", *map(str, methods)], body
-
-
-def _marked(text: str, rank: int, first: str, second: str) -> str:
-    around = {1: first, 2: second}.get(rank, "")
-    return f"{around}{text}{around}"
-
-
-def _escaped(text: str) -> str:
-    return text.replace("_", r"\_")
+def _lines(
+    rows: pd.DataFrame, metric: str, between: str, marks: tuple[str, str]
+) -> list[list[str]]:
+    """Header and a line a data set; best and second are marked, without a result is the status."""
+    pairs = rows.groupby(["data", "method"], sort=False)
+    done = rows[rows["status"] == "done"].groupby(["data", "method"], sort=False)[metric]
+    mean, deviation = done.mean().round(4), done.std(ddof=0).round(4)
+    ranks = mean.groupby("data").rank(ascending=False, method="min")
+    cells = pairs["status"].first().to_dict()
+    for key, rank, center, spread in zip(ranks.index, ranks, mean, deviation, strict=True):
+        text = f"{center:.4f} {between} {spread:.4f}"
+        cells[key] = dict(enumerate(marks, start=1)).get(int(rank), "{}").format(text)
+    sets, methods = pd.unique(rows["data"]), pd.unique(rows["method"])
+    table = pd.Series(cells).unstack().reindex(index=sets, columns=methods).fillna("")
+    return [["data", *methods], *([name, *line] for name, *line in table.itertuples())]

@@ -10,7 +10,7 @@ import pytest
 
 from manyview.datasets.registry import PAPER_SETS
 from manyview.study.paper import paper_results
-from manyview.study.reproduction import judges, measures
+from manyview.study.reproduction import judges
 from manyview.study.reproduction.claims import CLAIMED_GAINS, CLAIMS, VERDICTS, judge_claims
 from manyview.study.reproduction.judges import (
     FAILS,
@@ -208,8 +208,8 @@ def test_convergence(n, last, soon, falls):
     values = [*np.linspace(2, 1, n - 1), last]
     table = pd.DataFrame({"data": "bdgp", "method": PUBLISHED, "objective": values})
     one = study(objective=table)
-    assert measures.converges_soon(one).verdict == soon
-    assert measures.never_rises(one).verdict == falls
+    assert judges.converges_soon(one).verdict == soon
+    assert judges.never_rises(one).verdict == falls
 
 
 @pytest.mark.parametrize(("acc", "stays", "same"), [
@@ -221,10 +221,10 @@ def test_convergence(n, last, soon, falls):
 def test_sensitivity(acc, stays, same):
     table = pd.DataFrame({"data": "bdgp", "lam": [1, 2, 4, 8], "acc": acc})
     one = study(cells({PUBLISHED: 0.5}), sensitivity=table)
-    assert measures.rises_then_stays(one).verdict == stays
-    assert measures.insensitive(one).verdict == same
+    assert judges.rises_then_stays(one).verdict == stays
+    assert judges.insensitive(one).verdict == same
     part = study(cells({PUBLISHED: 0.5}, n_points=0), sensitivity=table)
-    assert measures.insensitive(part).verdict == UNCHECKED
+    assert judges.insensitive(part).verdict == UNCHECKED
 
 
 def times(**seconds):
@@ -239,8 +239,8 @@ def times(**seconds):
 ])  # fmt: skip
 def test_times_are_told_apart_by_more_than_the_load_of_the_machine(seconds, verdicts):
     one = study(time=times(**seconds))
-    judged = (measures.fmr_is_slowest, measures.takes_less_time(["opmc", "lmvsc"]),
-              measures.comparable_time)  # fmt: skip
+    judged = (judges.fmr_is_slowest, judges.takes_less_time(["opmc", "lmvsc"]),
+              judges.comparable_time)  # fmt: skip
     assert tuple(judge(one).verdict for judge in judged) == verdicts
 
 
@@ -253,10 +253,10 @@ def test_growth_is_judged_at_equal_width(power, verdict):
     table = table.assign(n_iter=4.0, status="done")
     features = [f"{one - 3}, 3" for one in d]
     sets = pd.DataFrame({"file": names, "samples": n, "features": features, "classes": 2})
-    found = measures.grows_linearly(study(time=table, sets=sets))
+    found = judges.grows_linearly(study(time=table, sets=sets))
     assert found.verdict == verdict
     assert f"n^{power:.2f}" in found.evidence
-    assert measures.grows_linearly(study(time=table[:4], sets=sets)).verdict == UNCHECKED
+    assert judges.grows_linearly(study(time=table[:4], sets=sets)).verdict == UNCHECKED
 
 
 def test_without_runs_no_claim_is_judged():

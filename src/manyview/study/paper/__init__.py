@@ -7,20 +7,37 @@ of results and of the ablation. An empty mean is the paper's '-': the method cou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from importlib.resources import files
 
 import pandas as pd
 
 from manyview.exceptions import ViewError
 
-__all__ = [
-    "CITATIONS",
-    "Citation",
-    "cite",
-    "paper_ablation",
-    "paper_results",
-]
+__all__ = ["CITATIONS", "cite", "paper_ablation", "paper_results"]
+
+FOLDER = files(__name__)
+KEYS = {  # of the entries in `methods.bib`
+    "omvcdr": "wan2024omvcdr",
+    "published_omvcdr": "wan2024omvcdr",
+    "awmvc": "wan2023awmvc",
+    "fmr": "li2019fmr",
+    "fpmvs": "wang2022fpmvs",
+    "lmvsc": "kang2020lmvsc",
+    "opmc": "liu2021opmc",
+    "sfmc": "li2022sfmc",
+    "smvsc": "sun2021smvsc",
+    "ksums": "pei2023centerless",
+}
+
+
+def _citations() -> dict[str, str]:
+    """BibTeX entry of each method; an empty line stands between the entries of the file."""
+    text = FOLDER.joinpath("methods.bib").read_text(encoding="utf-8")
+    entries = {one.partition("{")[2].partition(",")[0]: one for one in text.strip().split("\n\n")}
+    return {method: entries[key] for method, key in KEYS.items()}
+
+
+CITATIONS = _citations()
 
 
 def paper_results() -> pd.DataFrame:
@@ -44,108 +61,8 @@ def paper_ablation() -> pd.DataFrame:
 
 
 def _table(name: str) -> pd.DataFrame:
-    with files(__name__).joinpath(name).open() as file:
+    with FOLDER.joinpath(name).open() as file:
         return pd.read_csv(file)
-
-
-@dataclass(frozen=True)
-class Citation:
-    """One publication."""
-
-    key: str
-    authors: str
-    title: str
-    venue: str
-    year: int
-    kind: str = "article"
-
-    def bibtex(self) -> str:
-        """The entry for a BibTeX file."""
-        field = "journal" if self.kind == "article" else "booktitle"
-        return (
-            f"@{self.kind}{{{self.key},\n"
-            f"  author = {{{self.authors}}},\n"
-            f"  title = {{{{{self.title}}}}},\n"
-            f"  {field} = {{{self.venue}}},\n"
-            f"  year = {{{self.year}}},\n"
-            "}"
-        )
-
-
-OMVCDR = Citation(
-    "wan2024omvcdr",
-    "Wan, Xinhang and Liu, Jiyuan and Liu, Xinwang and Wang, Siwei and Wen, Yi and Wan, Tianjiao "
-    "and Shen, Li and Zhu, En",
-    "One-step Multi-view Clustering with Diverse Representation",
-    "IEEE Transactions on Neural Networks and Learning Systems",
-    2024,
-)
-CITATIONS = {
-    "omvcdr": OMVCDR,
-    "published_omvcdr": OMVCDR,
-    "awmvc": Citation(
-        "wan2023awmvc",
-        "Wan, Xinhang and Liu, Xinwang and Liu, Jiyuan and others",
-        "Auto-weighted Multi-view Clustering for Large-scale Data",
-        "Proceedings of the AAAI Conference on Artificial Intelligence",
-        2023,
-        "inproceedings",
-    ),
-    "fmr": Citation(
-        "li2019fmr",
-        "Li, Ruihuang and Zhang, Changqing and Hu, Qinghua and Zhu, Pengfei and Wang, Zheng",
-        "Flexible Multi-View Representation Learning for Subspace Clustering",
-        "Proceedings of the International Joint Conference on Artificial Intelligence",
-        2019,
-        "inproceedings",
-    ),
-    "fpmvs": Citation(
-        "wang2022fpmvs",
-        "Wang, Siwei and Liu, Xinwang and Zhu, Xinzhong and others",
-        "Fast Parameter-Free Multi-View Subspace Clustering With Consensus Anchor Guidance",
-        "IEEE Transactions on Image Processing",
-        2022,
-    ),
-    "lmvsc": Citation(
-        "kang2020lmvsc",
-        "Kang, Zhao and Zhou, Wangtao and Zhao, Zhitong and Shao, Junming and Han, Meng and "
-        "Xu, Zenglin",
-        "Large-scale Multi-view Subspace Clustering in Linear Time",
-        "Proceedings of the AAAI Conference on Artificial Intelligence",
-        2020,
-        "inproceedings",
-    ),
-    "opmc": Citation(
-        "liu2021opmc",
-        "Liu, Jiyuan and Liu, Xinwang and Yang, Yuexiang and others",
-        "One-pass Multi-view Clustering for Large-scale Data",
-        "Proceedings of the IEEE/CVF International Conference on Computer Vision",
-        2021,
-        "inproceedings",
-    ),
-    "sfmc": Citation(
-        "li2022sfmc",
-        "Li, Xuelong and Zhang, Han and Wang, Rong and Nie, Feiping",
-        "Multiview Clustering: A Scalable and Parameter-Free Bipartite Graph Fusion Method",
-        "IEEE Transactions on Pattern Analysis and Machine Intelligence",
-        2022,
-    ),
-    "smvsc": Citation(
-        "sun2021smvsc",
-        "Sun, Mengjing and Zhang, Pei and Wang, Siwei and others",
-        "Scalable Multi-view Subspace Clustering with Unified Anchors",
-        "Proceedings of the ACM International Conference on Multimedia",
-        2021,
-        "inproceedings",
-    ),
-    "ksums": Citation(
-        "pei2023centerless",
-        "Pei, Shenfei and Chen, Huimin and Nie, Feiping and Wang, Rong and Li, Xuelong",
-        "Centerless Clustering",
-        "IEEE Transactions on Pattern Analysis and Machine Intelligence",
-        2023,
-    ),
-}
 
 
 def cite(method: str) -> str:
@@ -161,7 +78,7 @@ def cite(method: str) -> str:
     str
     """
     if method not in CITATIONS:
-        known = ", ".join(sorted(CITATIONS))
-        msg = f"There is no citation for {method!r}; expected one of {known}."
+        names = ", ".join(sorted(CITATIONS))
+        msg = f"There is no citation for {method!r}; expected one of {names}."
         raise ViewError(msg)
-    return CITATIONS[method].bibtex()
+    return CITATIONS[method]

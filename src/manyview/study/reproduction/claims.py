@@ -9,12 +9,13 @@ from typing import Any
 import pandas as pd
 
 from manyview.datasets.registry import PAPER_SETS
-from manyview.study.reproduction import judges, measures
+from manyview.study.reproduction import judges
 from manyview.study.reproduction.judges import ANCHORED, RIVALS, Judge, Study, ahead
 from manyview.study.reproduction.tables import METHOD_TITLES, records
 from manyview.study.reproduction.wording import listed
+from manyview.utils.pages import page_environment
 
-__all__ = ["CLAIMED_GAINS", "CLAIMS", "RULES", "VERDICTS", "Claim", "judge_claims", "to_markdown"]
+__all__ = ["CLAIMED_GAINS", "CLAIMS", "VERDICTS", "Claim", "judge_claims", "to_markdown"]
 
 VERDICTS = (judges.HOLDS, judges.ONLY_SORTED, judges.FAILS, judges.UNCHECKED)
 CLAIMED_GAINS = {  # percent of ACC over the second best, by the paper's observation 1
@@ -26,6 +27,7 @@ CLAIMED_GAINS = {  # percent of ACC over the second best, by the paper's observa
     "YTF-10": 3.53,
     "YTF-20": 8.55,
 }
+FILES = {one.name: one.file for one in PAPER_SETS}
 PLACES = {  # where the paper speaks of a rival, beside its table of results
     "sfmc": "results, observation 3",
     "opmc": "results, observation 3; running time, 2",
@@ -33,14 +35,6 @@ PLACES = {  # where the paper speaks of a rival, beside its table of results
     "awmvc": "introduction; results, last paragraph; ablation, 3",
 }
 ORDINARY = 10_000  # samples; the paper does not say which of its sets are "regular"
-RULES = (
-    "A claim about data sets is judged on those of the paper that were found, and holds where it "
-    "holds on all of them. Scores are the oracle's ACC at the four digits that the paper prints. "
-    "“Holds only on sorted rows”: in the order of the file, which is sorted by class, but no "
-    "longer when the rows are shuffled; OMVCDR and its variants are run both ways, the rivals in "
-    "file order. OMVCDR is the published program; the rivals are the implementations of this "
-    "library with their published grids."
-)
 
 
 @dataclass(frozen=True)
@@ -52,23 +46,6 @@ class Claim:
     judge: Judge
 
 
-def _gains() -> list[Claim]:
-    files = {one.name: one.file for one in PAPER_SETS}
-    return [
-        Claim(f"On {name}, its ACC is {gain:.2f} % above the second best.",
-              "results, observation 1", ahead(RIVALS, only=[files[name]], percent=gain))
-        for name, gain in CLAIMED_GAINS.items()
-    ]  # fmt: skip
-
-
-def _duels() -> list[Claim]:
-    return [
-        Claim(f"OMVCDR is better than {METHOD_TITLES[rival]}.",
-              PLACES.get(rival, "results, last paragraph"), ahead([rival]))
-        for rival in RIVALS
-    ]  # fmt: skip
-
-
 CLAIMS = (
     Claim("One step is better than learning a representation and then running k-means.",
           "abstract; introduction; ablation", ahead(["two_step"])),
@@ -77,50 +54,54 @@ CLAIMS = (
     Claim("The weights pick a suitable latent space by themselves.",
           "introduction; results, observation 3", judges.weights_choose),
     Claim("Time grows linearly with the number of samples.",
-          "introduction; time complexity", measures.grows_linearly),
+          "introduction; time complexity", judges.grows_linearly),
     Claim("Memory grows linearly with the number of samples.",
-          "space complexity", measures.not_here(
+          "space complexity", judges.not_here(
               "Most sets are too small: a fit fits into memory that the process holds already.")),
     Claim("The objective falls monotonically.", "convergence, proof and experiment",
-          measures.never_rises),
+          judges.never_rises),
     Claim("Anchor learning is a special case, with bases as anchors and representations as graph.",
-          "connection with anchor learning", measures.not_here(
+          "connection with anchor learning", judges.not_here(
               "A way to read the model, not a result. The constraints differ: bases are "
               "orthonormal and representations free, where anchors are points of the data and "
               "the rows of an anchor graph are weights that sum to one.")),
     Claim("The idea can choose the number of anchors.",
-          "connection with anchor learning; conclusion", measures.not_here(
+          "connection with anchor learning; conclusion", judges.not_here(
               "The paper has no experiment on it, and this study has none either.")),
     Claim("HandWritten is UCI Multiple Features.", "data sets, footnote",
           judges.handwritten_is_uci),
     Claim("OMVCDR reaches the values of the table of results.", "results", judges.values_met),
     Claim("OMVCDR is the best of the eight by ACC on every set.", "results, observation 1",
           ahead(RIVALS)),
-    *_gains(),
+    *(Claim(f"On {name}, its ACC is {gain:.2f} % above the second best.", "results, observation 1",
+            ahead(RIVALS, only=[FILES[name]], percent=gain))
+      for name, gain in CLAIMED_GAINS.items()),
     Claim("By the other metrics its performance is comparable.", "results, observation 1",
           judges.comparable_scores),
     Claim("Its variance is zero: results are stable.", "results, observation 2",
           judges.unchanged_by_shuffling),
-    *_duels(),
+    *(Claim(f"OMVCDR is better than {METHOD_TITLES[rival]}.",
+            PLACES.get(rival, "results, last paragraph"), ahead([rival]))
+      for rival in RIVALS),
     Claim(f"On sets of ordinary size (below {ORDINARY} samples) it is better than anchor methods.",
           "results, observation 4",
           ahead(ANCHORED, only=[one.file for one in PAPER_SETS if one.n_samples < ORDINARY])),
     Claim("FMR takes the most time of the eight where it runs at all.", "running time, 1",
-          measures.fmr_is_slowest),
+          judges.fmr_is_slowest),
     Claim("OPMC and LMVSC take less time than OMVCDR.", "running time, 2",
-          measures.takes_less_time(["opmc", "lmvsc"])),
+          judges.takes_less_time(["opmc", "lmvsc"])),
     Claim("Its time is comparable with that of the others.", "running time, 2",
-          measures.comparable_time),
+          judges.comparable_time),
     Claim("One space is worse than two.", "ablation, 1", ahead(["omvc"], "omvcdr_2")),
     Claim("Learned weights of the spaces are better than equal ones.", "ablation, 2",
           ahead(["omvcdr_alpha"])),
     Claim("Results decline whenever a part of the method is left out.", "ablation, last paragraph",
           ahead(["omvc", "omvcdr_2", "omvcdr_alpha", "two_step"])),
-    Claim(f"It converges in less than {measures.PAPER_ITERATIONS} iterations.",
-          "convergence, experiment", measures.converges_soon),
+    Claim(f"It converges in less than {judges.PAPER_ITERATIONS} iterations.",
+          "convergence, experiment", judges.converges_soon),
     Claim("With growing λ, performance first rises and then remains stable.",
-          "parameter sensitivity", measures.rises_then_stays),
-    Claim("It is insensitive to λ.", "parameter sensitivity", measures.insensitive),
+          "parameter sensitivity", judges.rises_then_stays),
+    Claim("It is insensitive to λ.", "parameter sensitivity", judges.insensitive),
 )  # fmt: skip
 
 
@@ -141,10 +122,7 @@ def judge_claims(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) 
         claim, section, verdict, evidence.
     """
     study = Study(tables, titles)
-    rows = []
-    for claim in CLAIMS:
-        judgement = claim.judge(study)
-        rows.append((claim.text, claim.section, judgement.verdict, judgement.evidence))
+    rows = [(claim.text, claim.section, *claim.judge(study)) for claim in CLAIMS]
     return pd.DataFrame(rows, columns=["claim", "section", "verdict", "evidence"])
 
 
@@ -162,23 +140,8 @@ def to_markdown(table: pd.DataFrame, facts: Mapping[str, Any]) -> str:
     -------
     str
     """
-    options = " --quick" if facts["is_quick"] else ""
-    counts = table["verdict"].value_counts()
-    lines = [
-        "# Claims of the paper",
-        "",
-        f"Written by `manyview reproduce{options} --time-limit {facts['time_limit']:g}` on "
-        f"{listed(facts['sets'])}: {facts['n_done']} of {facts['n_runs']} runs were done.",
-        "",
-        RULES,
-        "",
-        "| verdict | claims |",
-        "| --- | --- |",
-        *(f"| {verdict} | {counts.get(verdict, 0)} |" for verdict in VERDICTS),
-        "",
-        "| | claim | where | verdict | evidence |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for i, row in enumerate(records(table), start=1):
-        lines.append(f"| {i} | {row.claim} | {row.section} | **{row.verdict}** | {row.evidence} |")
-    return "\n".join(lines) + "\n"
+    counts = table["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
+    template = page_environment("manyview.study.reproduction").get_template("claims.md")
+    return template.render(
+        facts=facts, sets=listed(facts["sets"]), counts=counts.to_dict(), rows=records(table)
+    )

@@ -1,30 +1,36 @@
-"""Figures: numbers in, positions out. A figure is a list of panels; the SVG is in the templates."""
+"""Figures of the study: tables in, SVG out, a panel a data set."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+import io
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from manyview.inspection.plots import COLORS, axes_for
 from manyview.study.reproduction.scope import PUBLISHED
-from manyview.study.reproduction.tables import ABLATION_TITLES, METHOD_TITLES, records
+from manyview.study.reproduction.tables import ABLATION_TITLES, METHOD_TITLES
 
-__all__ = ["draw", "place_bars", "place_lines"]
+__all__ = ["INK", "draw"]
 
-WIDTH = 520  # of a panel, in its own units; the page scales it
-LEFT, RIGHT = 190, WIDTH - 90  # of the bars: names before, numbers after
-STEP = 24  # from bar to bar
-TALL = 260  # of a panel with lines
+INK = {"ink": "#1c2430", "soft": "#5b6675", "line": "#dfe3e8", "card": "#ffffff"}  # style.css
+STYLE = Path(__file__).with_name("figures.mplstyle")
+WIDTH, COLUMNS = 10.6, 2  # inches of a figure; panels side by side
 DECADES = 4  # of the share of the fall that is shown
+RELATIVE = "Time of a fit over that of the published OMVCDR"
+TO_COME = "Share of the fall still to come, by iteration"
+OVER_LAMBDA = "Published OMVCDR, rows in file order, by λ"
+LINES = 8  # a panel of lines is as high as so many bars
+OTHER = COLORS[3]  # of what does not stand out
 
-Titles = Mapping[str, str]
-Figure = dict[str, Any]
+Paint = Callable[[Any, pd.DataFrame], None]  # draws the rows of a data set on Axes
 
 
-def draw(tables: Mapping[str, pd.DataFrame], titles: Titles) -> dict[str, Figure]:
-    """Figures by name: oracle, label_free, ablation, order, time, objective, sensitivity.
+def draw(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[str, str]:
+    """Figures by name: oracle, label_free, order, ablation, time, objective, sensitivity.
 
     Parameters
     ----------
@@ -35,217 +41,141 @@ def draw(tables: Mapping[str, pd.DataFrame], titles: Titles) -> dict[str, Figure
 
     Returns
     -------
-    dict of str to dict
-        Each has `panels`, `legend` (name and color) and `axis`. A figure without panels is left
-        out.
+    dict of str to str
+        SVG files. A figure without data is left out.
     """
-    figures = {
-        "oracle": _scores(tables["oracle"], titles, METHOD_TITLES),
-        "label_free": _scores(tables["label_free"], titles, METHOD_TITLES),
-        "order": _order(tables["order"], titles),
-        "ablation": _scores(tables["ablation"], titles, ABLATION_TITLES),
-        "time": _time(tables["time"], titles),
-        "objective": _objective(tables["objective"], titles),
-        "sensitivity": _sensitivity(tables["sensitivity"], titles),
+    axes_for(None, 1, 1)  # says what is missing where there is no matplotlib
+    from matplotlib import rc_context
+
+    acc = {name: one[one["metric"] == "acc"] for name, one in tables.items() if "metric" in one}
+    time = tables["time"]
+    relative = time["relative"].dropna()
+    scores = _score_bars(METHOD_TITLES)
+    drawn: dict[str, tuple[str, pd.DataFrame, Paint, int | None]] = {
+        "oracle": ("ACC, oracle protocol", acc["oracle"], scores, None),
+        "label_free": ("ACC, label-free protocol", acc["label_free"], scores, None),
+        "order": ("ACC of the published OMVCDR", acc["order"], _order_bars, 2),
+        "ablation": ("ACC, oracle protocol", acc["ablation"], _score_bars(ABLATION_TITLES), None),
+        "time": (RELATIVE, time if len(relative) else time[:0], _time_bars(relative), None),
+        "objective": (TO_COME, tables["objective"], _objective_lines, LINES),
+        "sensitivity": (OVER_LAMBDA, tables["sensitivity"], _sensitivity_lines, LINES),
     }
-    return {name: figure for name, figure in figures.items() if figure["panels"]}
+    with rc_context(fname=STYLE):
+        return {name: _figure(*one, titles) for name, one in drawn.items() if len(one[1])}
 
 
-def place_bars(
-    title: str, rows: Sequence[Mapping[str, Any]], span: tuple[float, float], *, is_log: bool
-) -> dict[str, Any]:
-    """Place horizontal bars, each with its number and perhaps a mark for the paper's value.
-
-    Parameters
-    ----------
-    title : str
-        What stands above.
-    rows : sequence of mappings
-        `name`, `value` (NaN draws no bar), `text`, and perhaps `mark` (NaN draws none), `color`.
-    span : (float, float)
-        Values of the left and right ends.
-    is_log : bool
-        Whether the scale is logarithmic.
-
-    Returns
-    -------
-    dict
-        A panel.
-    """
-    scale = math.log10 if is_log else float
-    low, high = map(scale, span)
-
-    def x(value: float) -> float:
-        share = (scale(value) - low) / ((high - low) or 1.0)
-        return round(LEFT + (RIGHT - LEFT) * min(max(share, 0.0), 1.0), 1)
-
-    bars = []
-    for i, row in enumerate(rows):
-        end = None if math.isnan(row["value"]) else x(row["value"])
-        mark = row.get("mark", math.nan)
-        bars.append(
-            {
-                "name": row["name"],
-                "text": row["text"],
-                "y": 34 + STEP * i,
-                "width": None if end is None else round(end - LEFT, 1),
-                "mark": None if math.isnan(mark) else x(mark),
-                "color": row.get("color", 0),
-            }
-        )
-    height = 34 + STEP * len(rows)
-    ticks = [(x(one), f"{one:g}") for one in _ticks(*span, is_log=is_log)]
-    return {"kind": "bars", "title": title, "bars": bars, "left": LEFT, "right": RIGHT,
-            "width": WIDTH, "height": height + 20, "bottom": height, "ticks": ticks}  # fmt: skip
+def _figure(
+    caption: str, table: pd.DataFrame, paint: Paint, n_bars: int | None, titles: Mapping[str, str]
+) -> str:
+    """Panels in columns, as high as `n_bars` bars or as the table has rows of a set."""
+    groups = [(titles[str(data)], group) for data, group in table.groupby("data", sort=False)]
+    columns = min(COLUMNS, len(groups))
+    starts = range(0, len(groups), columns)
+    heights = [n_bars or max(len(one) for _, one in groups[i : i + columns]) for i in starts]
+    size = (WIDTH / COLUMNS * columns, 0.5 + sum(0.55 + 0.26 * n for n in heights))
+    figure = axes_for(None, *size).figure
+    figure.clear()
+    figure.set_layout_engine("constrained", hspace=0.05, wspace=0.05)
+    ratios = [n + 2 for n in heights]
+    axes = figure.subplots(len(heights), columns, squeeze=False, height_ratios=ratios).ravel()
+    for ax, (title, group) in zip(axes, groups, strict=False):
+        ax.set_title(title)
+        paint(ax, group)
+    for ax in axes[len(groups) :]:
+        ax.remove()
+    figure.suptitle(caption, x=0.01, ha="left", size=10)
+    handles, names = axes[0].get_legend_handles_labels()
+    if names:
+        figure.legend(handles, names, loc="outside upper right", ncols=len(names))
+    file = io.StringIO()
+    without = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(file, format="svg", metadata={**without, "Title": caption})
+    return file.getvalue()
 
 
-def _ticks(low: float, high: float, *, is_log: bool) -> list[float]:
-    """Decades, or quarters of the way."""
-    if not is_log:
-        return [low + (high - low) * i / 4 for i in range(5)]
-    return [10.0**power for power in range(round(math.log10(low)), round(math.log10(high)) + 1)]
+def _bars(ax: Any, names: Any, values: Any, texts: Any, colors: Any) -> None:
+    """Horizontal bars from the top down, each with its text; NaN has no bar."""
+    values, places = np.asarray(values, dtype=float), np.arange(len(values))
+    shown = ~np.isnan(values)
+    low = ax.get_xlim()[0]
+    ax.barh(places[shown], values[shown] - low, 0.7, left=low, color=np.asarray(colors)[shown])
+    ax.set_yticks(places, names, color=INK["ink"])
+    ax.set_ylim(len(values) - 0.4, -0.6)
+    ax.grid(visible=False, axis="y")
+    for y, text in zip(places, texts, strict=True):
+        ax.text(1.02, y, text, transform=ax.get_yaxis_transform(), va="center")
 
 
-def place_lines(
-    title: str,
-    series: Sequence[Sequence[tuple[float, float]]],
-    columns: Sequence[tuple[float, str]],
-    rows: Sequence[tuple[float, str]],
-    colors: Sequence[int],
-) -> dict[str, Any]:
-    """Place lines over a common axis.
-
-    Parameters
-    ----------
-    title : str
-        What stands above.
-    series : sequence of sequences of (x, y)
-        One a line.
-    columns, rows : sequences of (value, text)
-        Marks of the axes; the first and the last are their ends.
-    colors : sequence of int
-        One a line, of the palette.
-
-    Returns
-    -------
-    dict
-        A panel.
-    """
-    left, right, top, bottom = box = (62, WIDTH - 14, 34, TALL - 34)
-    (x0, _), (x1, _) = columns[0], columns[-1]
-    (y0, _), (y1, _) = rows[0], rows[-1]
-
-    def x(value: float) -> float:
-        return round(left + (right - left) * (value - x0) / ((x1 - x0) or 1.0), 1)
-
-    def y(value: float) -> float:
-        return round(bottom - (bottom - top) * (value - y0) / ((y1 - y0) or 1.0), 1)
-
-    lines = [
-        {"color": color, "points": [(x(a), y(b)) for a, b in line]}
-        for color, line in zip(colors, series, strict=True)
-    ]
-    return {"kind": "lines", "title": title, "lines": lines, "box": box, "width": WIDTH,
-            "height": TALL, "columns": [(x(value), text) for value, text in columns],
-            "rows": [(y(value), text) for value, text in rows]}  # fmt: skip
-
-
-def _scores(table: pd.DataFrame, titles: Titles, names: Mapping[str, str]) -> Figure:
-    """ACC of each method, a panel a set; a mark where the paper has its value."""
-    panels, has_paper = [], "paper_mean" in table
-    for data, group in table[table["metric"] == "acc"].groupby("data", sort=False):
-        rows = [
-            {
-                "name": names.get(row.method, row.method),
-                "value": row.mean if row.status == "done" else math.nan,
-                "text": f"{row.mean:.4f}" if row.status == "done" else row.status,
-                "mark": row.paper_mean if has_paper else math.nan,
-                "color": _color(str(row.method)),
-            }
-            for row in records(group)
-        ]
-        panels.append(place_bars(titles[str(data)], rows, (0.0, 1.0), is_log=False))
-    legend = [{"name": "the paper's value", "color": "mark"}] if has_paper else []
-    return {"panels": panels, "legend": legend, "axis": "ACC"}
-
-
-def _color(method: str) -> int:
+def _color(method: str) -> str:
     """The published algorithm and ours stand out."""
-    return {PUBLISHED: 1, "full": 1, "omvcdr": 0}.get(method, 3)
+    return {PUBLISHED: COLORS[1], "full": COLORS[1], "omvcdr": COLORS[0]}.get(method, OTHER)
 
 
-def _order(table: pd.DataFrame, titles: Titles) -> Figure:
-    panels = []
-    for row in records(table[table["metric"] == "acc"]):
-        named = {"rows in file order": (row.file, 1), "rows shuffled": (row.shuffled, 3)}
-        bars = [
-            {
-                "name": name,
-                "value": value,
-                "text": "no result" if math.isnan(value) else f"{value:.4f}",
-                "color": color,
-            }
-            for name, (value, color) in named.items()
-        ]
-        panels.append(place_bars(titles[str(row.data)], bars, (0.0, 1.0), is_log=False))
-    return {"panels": panels, "legend": [], "axis": "ACC of the published OMVCDR"}
+def _score_bars(names: Mapping[str, str]) -> Paint:
+    """ACC of each method; a mark where the paper has its value."""
+
+    def paint(ax: Any, group: pd.DataFrame) -> None:
+        ax.set(xlim=(0, 1), xticks=np.arange(5) / 4)
+        is_done = group["status"] == "done"
+        texts = group["status"].where(~is_done, group["mean"].map("{:.4f}".format))
+        methods = group["method"]
+        titles, colors = [names.get(one, one) for one in methods], methods.map(_color)
+        _bars(ax, titles, group["mean"].where(is_done), texts, colors)
+        if "paper_mean" in group:
+            style = {"ls": "", "marker": "|", "ms": 15, "mew": 2, "color": INK["ink"]}
+            marks = group["paper_mean"].astype(float)
+            ax.plot(marks, np.arange(len(group)), **style, label="the paper's value")
+
+    return paint
 
 
-def _time(table: pd.DataFrame, titles: Titles) -> Figure:
-    """Seconds over those of the published OMVCDR, on a logarithmic scale."""
-    panels = []
-    shown = table["relative"].dropna()
-    if shown.empty:
-        return {"panels": [], "legend": [], "axis": ""}
-    low = 10.0 ** min(math.floor(math.log10(shown.min())), -1)
-    high = 10.0 ** max(math.ceil(math.log10(shown.max())), 1)
-    for data, group in table.groupby("data", sort=False):
-        rows = [
-            {
-                "name": METHOD_TITLES.get(row.method, row.method),
-                "value": row.relative,
-                "text": row.status if math.isnan(row.relative) else f"{row.relative:.3g}×",
-                "color": _color(str(row.method)),
-            }
-            for row in records(group)
-        ]
-        panels.append(place_bars(titles[str(data)], rows, (low, high), is_log=True))
-    axis = "time of a fit over that of the published OMVCDR"
-    return {"panels": panels, "legend": [], "axis": axis}
+def _order_bars(ax: Any, group: pd.DataFrame) -> None:
+    """ACC of one method in both orders of the rows."""
+    ax.set(xlim=(0, 1), xticks=np.arange(5) / 4)
+    values = group[["file", "shuffled"]].iloc[0].astype(float)
+    texts = values.map(lambda one: "no result" if np.isnan(one) else f"{one:.4f}")
+    _bars(ax, ["rows in file order", "rows shuffled"], values, texts, [COLORS[1], OTHER])
 
 
-def _objective(table: pd.DataFrame, titles: Titles) -> Figure:
-    """Share of the fall of the objective that is still to come, a panel a set."""
-    panels = []
-    rows = [(-float(power), f"{100 * 10.0**-power:g} %") for power in range(DECADES, -1, -1)]
-    for data, group in table.groupby("data", sort=False):
-        lines = []
-        for _, own in group.groupby("method", sort=False):
-            values = own["objective"].to_numpy()
-            fall = (values[0] - values[-1]) or 1.0
-            share = [max((value - values[-1]) / fall, 10.0**-DECADES) for value in values]
-            steps = own["iteration"].tolist()
-            lines.append([(i, math.log10(s)) for i, s in zip(steps, share, strict=True)])
-        last = int(group["iteration"].max())
-        marks = [1, *range(20, last - 4, 20), max(last, 2)]
-        columns = [(float(mark), str(mark)) for mark in marks]
-        colors = [_color(str(name)) for name in pd.unique(group["method"])]
-        panels.append(place_lines(titles[str(data)], lines, columns, rows, colors))
-    legend = [{"name": METHOD_TITLES.get(name, name), "color": _color(str(name))}
-              for name in pd.unique(table["method"])]  # fmt: skip
-    return {"panels": panels, "legend": legend, "axis": "share of the fall still to come, against "
-            "iterations"}  # fmt: skip
+def _time_bars(relative: pd.Series[float]) -> Paint:
+    """Seconds over those of the published OMVCDR, on a logarithmic scale that all panels share."""
+    ends = np.log10([relative.min(), relative.max()]) if len(relative) else np.zeros(2)
+    low, high = 10.0 ** min(np.floor(ends[0]), -1), 10.0 ** max(np.ceil(ends[1]), 1)
+
+    def paint(ax: Any, group: pd.DataFrame) -> None:
+        ax.set(xscale="log", xlim=(low, high))
+        ax.xaxis.set_major_formatter("{x:g}")
+        ax.xaxis.minorticks_off()
+        texts = (
+            group["relative"]
+            .map("{:.3g}×".format)
+            .where(group["relative"].notna(), group["status"])
+        )
+        titles = [METHOD_TITLES.get(one, one) for one in group["method"]]
+        _bars(ax, titles, group["relative"], texts, group["method"].map(_color))
+
+    return paint
 
 
-def _sensitivity(table: pd.DataFrame, titles: Titles) -> Figure:
-    """ACC and NMI over log₂ λ, a panel a set."""
-    panels = []
-    rows = [(i / 4, f"{i / 4:g}") for i in range(5)]
-    for data, group in table.groupby("data", sort=False):
-        powers = [math.log2(lam) for lam in group["lam"]]
-        lines = [list(zip(powers, group[metric], strict=True)) for metric in ("acc", "nmi")]
-        columns = [(power, f"2^{power:g}") for power in powers]
-        panels.append(place_lines(titles[str(data)], lines, columns, rows, (0, 1)))
-    legend = [{"name": "ACC", "color": 0}, {"name": "NMI", "color": 1}]
-    return {"panels": panels, "legend": legend, "axis": "published OMVCDR, rows in file order, "
-            "against λ"}  # fmt: skip
+def _objective_lines(ax: Any, group: pd.DataFrame) -> None:
+    """Share of the fall of the objective that is still to come."""
+    for method, own in group.groupby("method", sort=False):
+        values = own["objective"].to_numpy()
+        share = (values - values[-1]) / ((values[0] - values[-1]) or 1.0)
+        name = METHOD_TITLES.get(str(method), str(method))
+        share = np.maximum(share, 10.0**-DECADES)
+        ax.plot(own["iteration"], share, color=_color(str(method)), lw=2, label=name)
+    ax.set(yscale="log", ylim=(10.0**-DECADES / 1.2, 1.2), xlim=(1, None))
+    ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g} %")
+    ax.yaxis.minorticks_off()
+    ax.xaxis.get_major_locator().set_params(integer=True)
+
+
+def _sensitivity_lines(ax: Any, group: pd.DataFrame) -> None:
+    """ACC and NMI at each λ."""
+    for metric, color in (("acc", COLORS[0]), ("nmi", COLORS[1])):
+        ax.plot(group["lam"], group[metric], "o-", color=color, lw=2, ms=5, label=metric.upper())
+    ax.set_xscale("log", base=2)
+    ax.set(ylim=(0, 1.02), yticks=np.arange(5) / 4)
+    ax.set_xticks(group["lam"], [f"$2^{{{np.log2(lam):g}}}$" for lam in group["lam"]])
+    ax.xaxis.minorticks_off()

@@ -8,14 +8,8 @@ import pandas as pd
 from scipy import stats
 
 from manyview.study.reproduction.scope import PUBLISHED
-from manyview.study.reproduction.tables import (
-    ABLATION_TITLES,
-    METRICS,
-    complete,
-    has_risen,
-    records,
-)
-from manyview.study.reproduction.wording import are, count, have, listed, method_title, places
+from manyview.study.reproduction.tables import METRICS, complete, has_risen, records
+from manyview.study.reproduction.wording import count, listed, method_title, places, verb
 from manyview.study.statistics import friedman_ranks
 
 __all__ = ["find"]
@@ -57,15 +51,13 @@ def find(tables: Tables, titles: Titles) -> dict[str, list[str]]:
 
 def _on_sets(table: pd.DataFrame, titles: Titles) -> list[str]:
     paper = table[table["set"] != ""]
-    found = paper[paper["is_found"]]
-    text = [f"{len(found)} of the paper's {len(paper)} sets were found"]
-    if len(found):
-        text[0] += f": {listed(found['set'])}"
-    lost = paper.loc[~paper["is_found"], "set"]
-    text[0] += f". {listed(lost)} {are(lost)} missing." if len(lost) else "."
+    found, lost = paper[paper["is_found"]], paper.loc[~paper["is_found"], "set"]
+    names = f": {listed(found['set'])}." if len(found) else "."
+    missing = f" {listed(lost)} {verb(lost, 'is', 'are')} missing." if len(lost) else ""
+    text = [f"{len(found)} of the paper's {len(paper)} sets were found{names}{missing}"]
     other = found.loc[~found["is_same"], "set"]
     if len(other):
-        text.append(f"{listed(other)} {have(other)} other sizes than in the paper.")
+        text.append(f"{listed(other)} {verb(other, 'has', 'have')} other sizes than in the paper.")
     elif len(found):
         text.append("Samples, views and classes are as the paper states them.")
     return text
@@ -76,14 +68,14 @@ def _on_oracle(table: pd.DataFrame, titles: Titles) -> list[str]:
     text = []
     for data, group in both[both["method"] == PUBLISHED].groupby("data", sort=False):
         worst = group.sort_values("difference", key=abs).iloc[-1]
-        if abs(worst["difference"]) < SAME:
-            text.append(f"{titles[str(data)]}: the published program gives the paper's "
-                        f"{len(group)} values to four digits.")  # fmt: skip
-        else:
-            text.append(
-                f"{titles[str(data)]}: the published program does not give the paper's values; "
-                f"{METRICS[worst['metric']]} differs most, by {worst['difference']:+.4f}."
-            )
+        lead = f"{titles[str(data)]}: the published program"
+        differs = f"{METRICS[worst['metric']]} differs most, by {worst['difference']:+.4f}"
+        is_same = abs(worst["difference"]) < SAME
+        text.append(
+            f"{lead} gives the paper's {len(group)} values to four digits."
+            if is_same
+            else f"{lead} does not give the paper's values; {differs}."
+        )
     rest = both[both["method"] != PUBLISHED]
     if len(rest):
         far = rest[rest["difference"].abs() > rest["paper_std"].fillna(0) + APART]
@@ -99,14 +91,13 @@ def _on_label_free(table: pd.DataFrame, titles: Titles) -> list[str]:
     text = []
     if scores.shape[1] > 1 and not (table["status"] == "not run").any():
         ranks = friedman_ranks(scores)
-        best = ranks[ranks == ranks.min()]
-        names = [method_title(str(name)) for name in best.index]
+        names = [method_title(str(name)) for name in ranks.index[ranks == ranks.min()]]
+        second = f", before {method_title(str(ranks.index[1]))} ({ranks.iloc[1]:.2f})"
+        best = f"{listed(names)} {verb(names, 'has', 'have')} the best mean rank"
         text.append(
-            f"With defaults and shuffled rows, {listed(names)} {have(names)} the best mean rank "
-            f"by ACC ({ranks.min():.2f} over {count(len(scores), 'set')})"
-            + (f", before {method_title(str(ranks.index[1]))} ({ranks.iloc[1]:.2f})."
-               if len(best) == 1 else ".")
-        )  # fmt: skip
+            f"With defaults and shuffled rows, {best} by ACC ({ranks.min():.2f} over "
+            f"{count(len(scores), 'set')}){second if len(names) == 1 else ''}."
+        )
     if {"omvcdr", PUBLISHED} <= set(scores):
         gap = (scores["omvcdr"] - scores[PUBLISHED]).dropna()
         if len(gap):
@@ -143,9 +134,8 @@ def _on_order(table: pd.DataFrame, titles: Titles) -> list[str]:
     for row in records(own):
         is_clear = abs(row.gain) > _usual_gap(row.shuffled_std, row.n_shuffles)
         gains += is_clear and row.gain > 0
-        verdict = "no clear difference"
-        if is_clear:
-            verdict = "sorted rows help" if row.gain > 0 else "sorted rows hurt"
+        effect = "sorted rows help" if row.gain > 0 else "sorted rows hurt"
+        verdict = effect if is_clear else "no clear difference"
         text.append(
             f"{titles[row.data]}: ACC {row.file:.4f} in file order, {row.shuffled:.4f} ± "
             f"{row.shuffled_std:.4f} over {count(row.n_shuffles, 'shuffle')} "
@@ -170,19 +160,18 @@ def _usual_gap(std: float, n: int) -> float:
 
 def _on_ablation(table: pd.DataFrame, titles: Titles) -> list[str]:
     own = complete(table[table["metric"] == "acc"])
-    ours = own.pivot(index="data", columns="method", values="mean").astype(float)
-    paper = own.pivot(index="data", columns="method", values="paper_mean").astype(float)
+    ours, paper = _scores(own), _scores(own, "paper_mean")
     text = _met(table, titles)
     if "full" not in ours:
         return text
-    for variant in (name for name in ABLATION_TITLES if name in ours and name != "full"):
+    for variant in ours.columns.drop("full"):
         gap = (ours["full"] - ours[variant]).dropna()
         if gap.empty:
             continue
         theirs = (paper["full"] - paper[variant]).reindex(gap.index).dropna()
         paper_text = f"; the paper: {(theirs > 0).sum()} of {len(theirs)}" if len(theirs) else ""
         text.append(
-            f"The full method is ahead of {ABLATION_TITLES[variant]} on {(gap > 0).sum()} of "
+            f"The full method is ahead of {method_title(variant)} on {(gap > 0).sum()} of "
             f"{count(len(gap), 'set')} by ACC ({gap.mean():+.4f} on average{paper_text})."
         )
     return text
@@ -235,18 +224,16 @@ def _on_sensitivity(table: pd.DataFrame, titles: Titles) -> list[str]:
     for data, group in table.groupby("data", sort=False):
         if len(group) < 2:
             continue
-        ranked = group.sort_values("acc")
-        worst, best = ranked.iloc[0], ranked.iloc[-1]
-        reach = best["acc"] - worst["acc"]
+        (worst, low), *_, (best, high) = group.sort_values("acc")[["acc", "lam"]].to_numpy()
         text.append(
-            f"{titles[str(data)]}: ACC runs from {worst['acc']:.4f} (λ = {worst['lam']:g}) to "
-            f"{best['acc']:.4f} (λ = {best['lam']:g}), a range of {reach:.4f}."
+            f"{titles[str(data)]}: ACC runs from {worst:.4f} (λ = {low:g}) to {best:.4f} "
+            f"(λ = {high:g}), a range of {best - worst:.4f}."
         )
     return text
 
 
-def _scores(table: pd.DataFrame) -> pd.DataFrame:
+def _scores(table: pd.DataFrame, column: str = "mean") -> pd.DataFrame:
     """ACC: data sets × methods."""
     own = table[table["metric"] == "acc"]
-    wide = own.pivot(index="data", columns="method", values="mean").astype(float)
+    wide = own.pivot(index="data", columns="method", values=column).astype(float)
     return wide.reindex(columns=pd.unique(own["method"]))

@@ -1,4 +1,4 @@
-"""Judges of the paper's claims: each reads the tables and gives a verdict with its evidence.
+"""Judges of the paper's claims: each takes the tables and gives a verdict with its evidence.
 
 "Ahead" is by the oracle's ACC at the four digits that the paper prints. A claim about sets is
 judged on those of the paper that were found, and holds where it holds on all of them.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,44 +18,30 @@ from manyview.datasets.registry import PAPER_SETS
 from manyview.study.paper import paper_ablation, paper_results
 from manyview.study.reproduction.findings import SAME
 from manyview.study.reproduction.runs import ABLATION
-from manyview.study.reproduction.scope import PUBLISHED
-from manyview.study.reproduction.tables import METRICS, complete, records
+from manyview.study.reproduction.scope import ENDS_IN_KMEANS, PUBLISHED
+from manyview.study.reproduction.tables import METRICS, complete, has_risen, records
 from manyview.study.reproduction.wording import count, listed, method_title
-
-__all__ = [
-    "ANCHORED",
-    "FAILS",
-    "HOLDS",
-    "ONLY_SORTED",
-    "RIVALS",
-    "TWO_STEP",
-    "UNCHECKED",
-    "Judge",
-    "Judgement",
-    "Study",
-    "ahead",
-    "comparable_scores",
-    "handwritten_is_uci",
-    "to_verdict",
-    "unchanged_by_shuffling",
-    "values_met",
-    "weights_choose",
-]
 
 HOLDS = "holds"
 ONLY_SORTED = "holds only on sorted rows"
 FAILS = "does not hold"
 UNCHECKED = "could not be checked"
 RIVALS = ("fmr", "sfmc", "smvsc", "opmc", "fpmvs", "lmvsc", "awmvc")
-TWO_STEP = ("fmr", "smvsc", "fpmvs", "lmvsc", "awmvc")  # by the paper's observation 2
 ANCHORED = ("sfmc", "smvsc", "fpmvs", "lmvsc")
 HANDWRITTEN = "handwritten_2v"
 UCI_WIDTHS = ("240", "76", "216", "47", "64", "6")
 COLLAPSED = 0.95  # a weight of one space beyond this leaves nothing to the others
+PAPER_ITERATIONS = 40
+INSENSITIVE = 0.05  # a range of ACC over λ that may be called so
+FALLS = 0.005  # a fall of ACC from one λ to the next below this is none
+COMPARABLE = 10.0  # times the median of the rivals
+CLOSE = 2.0  # times within this factor are not told apart: the machine may be shared
+TOO_CLOSE = f"Times within a factor of {CLOSE:g} are not told apart."
+SURE = 0.25  # an exponent with a standard error beyond this says little
+MANY = 8  # sets that a fit of exponents needs
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(NamedTuple):
     """A verdict, and the sentence that it rests on."""
 
     verdict: str
@@ -114,10 +101,12 @@ class Study:
 
 
 Judge = Callable[[Study], Judgement]
+Outcome = bool | None  # of a claim on one set; None is open
 
 
-def to_verdict(file: Sequence[bool | None], shuffled: Sequence[bool | None]) -> str:
-    """Verdict of a claim that is true, false or unknown on each set, by the order of the rows."""
+def to_verdict(file: Sequence[Outcome], shuffled: Sequence[Outcome] | None = None) -> str:
+    """Verdict of a claim that is true, false or open on each set, by the order of the rows."""
+    shuffled = file if shuffled is None else shuffled
     if any(one is False for one in file):
         return FAILS
     if not file or None in file:
@@ -125,6 +114,24 @@ def to_verdict(file: Sequence[bool | None], shuffled: Sequence[bool | None]) -> 
     if any(one is False for one in shuffled):
         return ONLY_SORTED
     return UNCHECKED if None in shuffled else HOLDS
+
+
+def _judged(
+    found: Sequence[tuple[Outcome, str]],
+    evidence: str,
+    nothing: str,
+    join: Callable[[Sequence[str]], str] = "; ".join,
+) -> Judgement:
+    """Judge by the outcome on each set; the texts of all sets go into the evidence."""
+    if not found:
+        return Judgement(UNCHECKED, nothing)
+    text = evidence.format(join([text for _, text in found]))
+    return Judgement(to_verdict([outcome for outcome, _ in found]), text)
+
+
+def not_here(why: str) -> Judge:
+    """Judge nothing: say why the study cannot."""
+    return lambda _: Judgement(UNCHECKED, why)
 
 
 def ahead(
@@ -147,99 +154,80 @@ def ahead(
     -------
     function of Study
     """
-    return partial(_ahead, rivals=rivals, ours=ours, only=only, percent=percent)
+
+    def judge(study: Study) -> Judgement:
+        sets = [data for data in study.sets if not only or data in only]
+        if not sets:
+            return Judgement(UNCHECKED, "The set was not found or not chosen.")
+        duels = [_Duel(study, data, rivals, ours) for data in sets]
+        duels = [one for one in duels if len(one.rivals) or not one.is_whole]
+        if not any(len(one.rivals) for one in duels):
+            return Judgement(UNCHECKED, "There is no result to compare with.")
+        orders = [[one.outcome(name, percent) for one in duels] for name in ("file", "shuffled")]
+        text = "; ".join(one.text(len(rivals) > 1) for one in duels)
+        if not only:
+            text += "." + _further(study, rivals, ours) + _in_paper(rivals, ours)
+        return Judgement(to_verdict(*orders), text.removesuffix(".") + ".")
+
+    return judge
 
 
-def _ahead(
-    study: Study, *, rivals: Sequence[str], ours: str, only: Sequence[str], percent: float
-) -> Judgement:
-    sets = [data for data in study.sets if not only or data in only]
-    if not sets:
-        return Judgement(UNCHECKED, "The set was not found or not chosen.")
-    pairs = [_pair(study, data, rivals, ours) for data in sets]
-    pairs = [one for one in pairs if one.best or not one.is_whole]  # else nobody to compare with
-    if not any(one.best for one in pairs):
-        return Judgement(UNCHECKED, "There is no result to compare with.")
-    verdict = to_verdict(
-        [one.outcome("file", percent) for one in pairs],
-        [one.outcome("shuffled", percent) for one in pairs],
-    )
-    text = "; ".join(_told(one, study.titles, len(rivals)) for one in pairs)
-    if not only:
-        text += "." + _further(study, rivals, ours) + _in_paper(rivals, ours)
-    return Judgement(verdict, text.removesuffix(".") + ".")
+class _Duel:
+    """ACC of a method and of its rivals on a set: `file` and `shuffled`, by order of the rows."""
 
+    def __init__(self, study: Study, data: str, rivals: Sequence[str], ours: str) -> None:
+        self.title = study.titles[data]
+        self.ours = study.scores(data, [ours]).max(skipna=False)  # NaN where there is no score
+        self.rivals = study.scores(data, rivals)
+        self.best = self.rivals.max(skipna=False)
+        self.is_whole = study.is_whole(data, rivals)  # every rival has a result, or will have none
 
-@dataclass(frozen=True)
-class _Pair:
-    """ACC of a method and of the best of its rivals on a set; by order of the rows."""
-
-    data: str
-    ours: Mapping[str, float]
-    best: Mapping[str, float]  # empty where no rival has a result
-    names: Mapping[str, str]  # of the best rival
-    is_whole: bool  # every rival has a result, or will have none
-
-    def outcome(self, order: str, percent: float) -> bool | None:
-        """Whether ours is ahead by so many percent; None is not known."""
-        ours, best = self.ours.get(order, np.nan), self.best.get(order, np.nan)
+    def outcome(self, order: str, percent: float = 0.0) -> Outcome:
+        """Whether ours is ahead by so many percent."""
+        ours, best = self.ours[order], self.best[order]
         if np.isnan(ours) or np.isnan(best):
             return None
         is_ahead = bool(ours > best and round(100 * (ours / best - 1), 2) >= percent)
         return is_ahead if self.is_whole or not is_ahead else None
 
-
-def _pair(study: Study, data: str, rivals: Sequence[str], ours: str) -> _Pair:
-    mine, others = study.scores(data, [ours]), study.scores(data, rivals)
-    return _Pair(
-        data=data,
-        ours={} if mine.empty else dict(mine.iloc[0]),
-        best={} if others.empty else dict(others.max(skipna=False)),
-        names={
-            str(order): str(column.idxmax())
-            for order, column in others.items()
-            if len(column) and column.notna().all()
-        },
-        is_whole=study.is_whole(data, rivals),
-    )
-
-
-def _told(pair: _Pair, titles: Mapping[str, str], n_rivals: int) -> str:
-    title = titles[pair.data]
-    if not pair.ours or not pair.best:
-        return f"{title}: not run yet"
-    ours, best = pair.ours, pair.best
-    remarks = [f"{100 * (ours['file'] / best['file'] - 1):+.2f} %"]
-    text = f"{title}: {ours['file']:.4f} in file order"
-    if not np.isnan(ours["shuffled"]):
-        text += f", {ours['shuffled']:.4f} shuffled"
-    source = {order: f" of {method_title(name)}" for order, name in pair.names.items()}
-    text += f", against {best['file']:.4f}{source['file'] if n_rivals > 1 else ''}"
-    if not np.isnan(best["shuffled"]) and best["shuffled"] != best["file"]:
-        is_other = pair.names["shuffled"] != pair.names["file"]
-        text += f" and {best['shuffled']:.4f}{source['shuffled'] if is_other else ''}"
-    remarks += ["not all shuffled"] if np.isnan([ours["shuffled"], best["shuffled"]]).any() else []
-    remarks += [] if pair.is_whole else ["not all have run"]
-    return f"{text} ({', '.join(remarks)})"
+    def text(self, has_names: bool) -> str:
+        """Scores of both, the best rival perhaps by name, and remarks."""
+        ours, best = self.ours, self.best
+        if np.isnan(ours["file"]) or self.rivals.empty:
+            return f"{self.title}: not run yet"
+        text = f"{self.title}: {ours['file']:.4f} in file order"
+        if not np.isnan(ours["shuffled"]):
+            text += f", {ours['shuffled']:.4f} shuffled"
+        first = self.rivals["file"].idxmax()
+        text += f", against {best['file']:.4f}"
+        text += f" of {method_title(str(first))}" if has_names else ""
+        if not np.isnan(best["shuffled"]) and best["shuffled"] != best["file"]:
+            other = self.rivals["shuffled"].idxmax()
+            text += f" and {best['shuffled']:.4f}"
+            text += f" of {method_title(str(other))}" if other != first else ""
+        remarks = [f"{100 * (ours['file'] / best['file'] - 1):+.2f} %"]
+        is_open = np.isnan([ours["shuffled"], best["shuffled"]]).any()
+        remarks += ["not all shuffled"] if is_open else []
+        remarks += [] if self.is_whole else ["not all have run"]
+        return f"{text} ({', '.join(remarks)})"
 
 
 def _further(study: Study, rivals: Sequence[str], ours: str) -> str:
     """How it went on sets that are not the paper's, where there are any."""
-    pairs = [_pair(study, data, rivals, ours) for data in study.titles if data not in study.sets]
-    known = [one.outcome("file", 0.0) for one in pairs]
-    n_known = sum(one is not None for one in known)
-    if not n_known:
+    others = [data for data in study.titles if data not in study.sets]
+    outcomes = [_Duel(study, data, rivals, ours).outcome("file") for data in others]
+    judged = [one for one in outcomes if one is not None]
+    if not judged:
         return ""
-    return f" Ahead on {sum(map(bool, known))} of {count(n_known, 'further set')} in file order."
+    return f" Ahead on {sum(judged)} of {count(len(judged), 'further set')} in file order."
 
 
 def _in_paper(rivals: Sequence[str], ours: str) -> str:
     """On how many sets the paper's own tables say so."""
-    full = {"omvcdr": PUBLISHED}
-    both = pd.concat([paper_results().replace({"method": full}), paper_ablation()])
-    wide = both[(both["metric"] == "acc") & (both["method"] != "omvcdr")].pivot(
-        index="data", columns="method", values="mean"
-    )
+    results = paper_results().replace({"method": {"omvcdr": PUBLISHED}})
+    both = pd.concat([results, paper_ablation().query("method != 'omvcdr'")])
+    both = both[both["metric"] == "acc"]
+    wide = both.pivot(index="data", columns="method", values="mean")
     theirs = wide.reindex(columns=list(rivals)).max(axis=1)
     gap = (wide[ours] - theirs).dropna()
     if gap.empty:
@@ -252,18 +240,14 @@ def values_met(study: Study) -> Judgement:
     own = complete(study.tables["oracle"])
     own = own[(own["method"] == PUBLISHED) & own["difference"].notna()]
     worst = own["difference"].abs().groupby(own["data"]).max().reindex(study.sets)
-    parts = []
+    found: list[tuple[Outcome, str]] = []
     for data, gap in worst.items():
-        text = (
-            f"all {len(METRICS)} values to four digits" if gap < SAME else f"off by up to {gap:.4f}"
-        )
-        parts.append(f"{study.titles[str(data)]}: {'not run yet' if np.isnan(gap) else text}")
-    if not parts:
-        return Judgement(UNCHECKED, "No set of the paper was found.")
-    outcomes = [None if np.isnan(gap) else bool(gap < SAME) for gap in worst]
-    n_lost = len(PAPER_SETS) - len(worst)
-    text = f"{'; '.join(parts)}; {count(n_lost, 'set')} not here."
-    return Judgement(to_verdict(outcomes, outcomes), text)
+        is_met = None if np.isnan(gap) else bool(gap < SAME)
+        met = f"all {len(METRICS)} values to four digits"
+        text = {None: "not run yet", True: met, False: f"off by up to {gap:.4f}"}[is_met]
+        found.append((is_met, f"{study.titles[str(data)]}: {text}"))
+    evidence = f"{{}}; {count(len(PAPER_SETS) - len(worst), 'set')} not here."
+    return _judged(found, evidence, "No set of the paper was found.")
 
 
 def handwritten_is_uci(study: Study) -> Judgement:
@@ -284,7 +268,7 @@ def handwritten_is_uci(study: Study) -> Judgement:
 def comparable_scores(study: Study) -> Judgement:
     """Judge whether OMVCDR is first or second among the eight by the other three metrics."""
     parts: list[str] = []
-    outcomes: dict[str, list[bool | None]] = {"file": [], "shuffled": []}
+    outcomes: dict[str, list[Outcome]] = {"file": [], "shuffled": []}
     for data in study.sets:
         is_whole = study.is_whole(data, RIVALS)
         for metric in (name for name in METRICS if name != "acc"):
@@ -292,9 +276,9 @@ def comparable_scores(study: Study) -> Judgement:
             if own.empty or others.empty:
                 continue
             place = (1 + (others > own.iloc[0]).sum()).where(own.iloc[0].notna())
-            for order, known in outcomes.items():
+            for order, judged in outcomes.items():
                 is_near = None if np.isnan(place[order]) else bool(place[order] <= 2)
-                known.append(is_near if is_whole or is_near is False else None)
+                judged.append(is_near if is_whole or is_near is False else None)
             shown = "not run" if np.isnan(place["shuffled"]) else f"{place['shuffled']:g}"
             title = f"{study.titles[data]} {METRICS[metric]}"
             parts.append(f"{title} {place['file']:g} ({shown})")
@@ -311,7 +295,7 @@ def unchanged_by_shuffling(study: Study) -> Judgement:
     if own.empty:
         return Judgement(UNCHECKED, "The rows have not been shuffled yet.")
     oracle = study.on_sets(study.tables["oracle"])
-    rivals = oracle[oracle["method"].isin(TWO_STEP) & (oracle["metric"] == "acc")]
+    rivals = oracle[oracle["method"].isin(ENDS_IN_KMEANS) & (oracle["metric"] == "acc")]
     spread = rivals.loc[rivals["n_runs"] > 1, "std"].astype(float)
     parts = [
         f"{study.titles[row.data]} ±{row.shuffled_std:.4f} over {count(row.n_shuffles, 'shuffle')}"
@@ -342,3 +326,154 @@ def weights_choose(study: Study) -> Judgement:
     if is_same:
         text += " It is always the smallest space, and the others are left with nothing."
     return Judgement(FAILS if is_same else HOLDS, text)
+
+
+def _times(study: Study) -> pd.DataFrame:
+    """Seconds: the paper's sets × the eight methods; NaN where there is none."""
+    own = study.on_sets(study.tables["time"])
+    wide = own.pivot(index="data", columns="method", values="seconds").astype(float)
+    return wide.reindex(index=study.sets, columns=[*RIVALS, PUBLISHED])
+
+
+def _is_less(one: float, other: float) -> Outcome:
+    """Whether a time is less than another; None where they are too close."""
+    if max(one, other) <= CLOSE * min(one, other):
+        return None
+    return bool(one < other)
+
+
+def fmr_is_slowest(study: Study) -> Judgement:
+    """Judge whether FMR takes the most time where it runs, and gives up on the larger sets."""
+    parts: list[str] = []
+    outcomes: list[Outcome] = []
+    for data, row in _times(study).iterrows():
+        title, others = study.titles[str(data)], row.drop("fmr").dropna()
+        if (str(data), "fmr") in study.gone:
+            parts.append(f"{title}: declined")
+        elif not np.isnan(row["fmr"]) and len(others):
+            outcomes.append(_is_less(others.max(), row["fmr"]))
+            slowest = f"{method_title(str(others.idxmax()))} {others.max():.2f} s"
+            parts.append(f"{title}: {row['fmr']:.2f} s, {slowest}")
+    if not outcomes:
+        return Judgement(UNCHECKED, "FMR has not run on a set of the paper.")
+    text = f"FMR and the slowest other, {'; '.join(parts)}. {TOO_CLOSE}"
+    return Judgement(to_verdict(outcomes), text)
+
+
+def takes_less_time(rivals: Sequence[str]) -> Judge:
+    """Judge whether each of some rivals needs less time than OMVCDR on every set of the paper."""
+
+    def judge(study: Study) -> Judgement:
+        found: list[tuple[Outcome, str]] = []
+        for data, row in _times(study).dropna(subset=[PUBLISHED, *rivals]).iterrows():
+            times = [f"{method_title(one)} {row[one]:.2f} s" for one in (*rivals, PUBLISHED)]
+            outcomes = [_is_less(row[one], row[PUBLISHED]) for one in rivals]
+            is_less = False if False in outcomes else None if None in outcomes else True
+            found.append((is_less, f"{study.titles[str(data)]}: {', '.join(times)}"))
+        return _judged(found, f"{{}}. {TOO_CLOSE}", "No set of the paper has all of these times.")
+
+    return judge
+
+
+def comparable_time(study: Study) -> Judgement:
+    """Judge whether OMVCDR takes no more than ten times the median of its rivals."""
+    times = _times(study)
+    ratio = (times[PUBLISHED] / times[list(RIVALS)].median(axis=1)).dropna()
+    found = [
+        (bool(value <= COMPARABLE), f"{value:.1f} on {study.titles[str(data)]}")
+        for data, value in ratio.items()
+    ]
+    evidence = f"Read as at most {COMPARABLE:g} times the median of the rivals; it is {{}}."
+    return _judged(found, evidence, "No set of the paper has times of rivals.", listed)
+
+
+def grows_linearly(study: Study) -> Judgement:
+    """Judge whether the time of an iteration grows no faster than the number of samples."""
+    own = study.tables["time"]
+    own = own[(own["method"] == PUBLISHED) & own["seconds"].notna()]
+    if len(own) < MANY:
+        return Judgement(UNCHECKED, f"{count(len(own), 'set')}; {MANY} are needed.")
+    sizes = study.tables["sets"].set_index("file").reindex(own["data"])
+    d = np.array([sum(map(int, text.split(", "))) for text in sizes["features"]])
+    n, k = (sizes[name].to_numpy(float) for name in ("samples", "classes"))
+    seconds = (own["seconds"] / own["n_iter"]).to_numpy(float)
+    slope, error = _exponent(seconds, n, d * k)
+    text = (
+        f"Over {len(own)} sets of {n.min():.0f} to {n.max():.0f} samples, an iteration takes time "
+        f"~ n^{slope:.2f} (± {error:.2f}) at equal d·k."
+    )
+    if error > SURE:
+        return Judgement(UNCHECKED, f"{text} That is too vague.")
+    return Judgement(HOLDS if slope - 2 * error <= 1 else FAILS, text)
+
+
+def _exponent(cost: np.ndarray, n: np.ndarray, width: np.ndarray) -> tuple[float, float]:
+    """Exponent of n in cost ~ n^a · width^b by least squares of logarithms; its standard error."""
+    design = np.column_stack([np.ones(len(n)), np.log(n), np.log(width)])
+    target = np.log(cost)
+    solution = np.linalg.lstsq(design, target)[0]
+    left = target - design @ solution
+    variance = left @ left / (len(n) - 3) * np.linalg.inv(design.T @ design)[1, 1]
+    return float(solution[1]), float(np.sqrt(variance))
+
+
+def _histories(study: Study) -> dict[str, pd.Series[float]]:
+    """Objective of the published program on each of the paper's sets, by title."""
+    own = study.on_sets(study.tables["objective"])
+    own = own[own["method"] == PUBLISHED]
+    return {
+        study.titles[str(d)]: group["objective"] for d, group in own.groupby("data", sort=False)
+    }
+
+
+def never_rises(study: Study) -> Judgement:
+    """Judge whether the objective falls monotonically."""
+    histories = _histories(study)
+    risen = [title for title, values in histories.items() if has_risen(values)]
+    if risen:
+        return Judgement(FAILS, f"The published program's objective rises on {listed(risen)}.")
+    found = [(True, title) for title in histories]
+    evidence = "The published program's objective never rises: {}."
+    return _judged(found, evidence, "No objective was traced.", listed)
+
+
+def converges_soon(study: Study) -> Judgement:
+    """Judge whether the published program ends, by its own criterion, within the paper's number."""
+    found = [
+        (len(values) < PAPER_ITERATIONS, f"{len(values)} iterations on {title}")
+        for title, values in _histories(study).items()
+    ]
+    evidence = "By its own criterion, the published program ends after {}."
+    return _judged(found, evidence, "No objective was traced.", listed)
+
+
+def _curves(study: Study) -> dict[str, pd.Series[float]]:
+    """ACC over growing λ on each of the paper's sets where the grid has no gap, by title."""
+    own = study.on_sets(study.tables["sensitivity"]).sort_values("lam")
+    curves = dict(iter(own.groupby("data")["acc"]))
+    whole = [data for data in study.sets if len(study.scores(data, [PUBLISHED]))]
+    return {study.titles[data]: curves[data] for data in whole if len(curves[data]) > 1}
+
+
+def insensitive(study: Study) -> Judgement:
+    """Judge whether λ hardly matters."""
+    reach = {title: float(acc.max() - acc.min()) for title, acc in _curves(study).items()}
+    found = [(value < INSENSITIVE, f"{value:.4f} on {title}") for title, value in reach.items()]
+    evidence = f"Over λ, ACC ranges by {{}}; up to {INSENSITIVE:g} would be insensitive."
+    return _judged(found, evidence, "Two values of λ at least are needed.", listed)
+
+
+def rises_then_stays(study: Study) -> Judgement:
+    """Judge whether ACC rises with λ up to its best, and stays near it from there on."""
+    found: list[tuple[Outcome, str]] = []
+    for title, acc in _curves(study).items():
+        values = acc.to_numpy(float)
+        best = int(values.argmax())
+        fall = float(max(0.0, -np.diff(values[: best + 1]).min(initial=0.0)))
+        loss = float(values[best] - values[best:].min())
+        text = (
+            f"{title}: before its best value it falls by up to {fall:.4f} from one λ to the next, "
+            f"after it by {loss:.4f} in all"
+        )
+        found.append((fall < FALLS and loss < INSENSITIVE, text))
+    return _judged(found, "{}.", "Two values of λ at least are needed.")

@@ -1,25 +1,25 @@
-"""Tables, figures and findings to one page that needs nothing else, and figures to files."""
+"""Tables, figures and findings to one page that needs nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment
+from markupsafe import Markup
 
-from manyview.study.reproduction.claims import RULES, VERDICTS
+from manyview.study.reproduction.claims import VERDICTS
+from manyview.study.reproduction.figures import INK
 from manyview.study.reproduction.tables import ABLATION_TITLES, METHOD_TITLES, METRICS, records
 from manyview.utils.pages import page_environment
 
-__all__ = ["render_figure", "render_page", "score_tables", "summarize"]
-
-COLUMNS = 2  # of panels in a file
+__all__ = ["render_page", "summarize"]
 
 
 def summarize(
     tables: Mapping[str, pd.DataFrame],
-    figures: Mapping[str, Any],
+    figures: Mapping[str, str],
     findings: Mapping[str, list[str]],
     titles: Mapping[str, str],
     facts: Mapping[str, Any],
@@ -30,7 +30,7 @@ def summarize(
     ----------
     tables : mapping of str to DataFrame
         By name: sets, oracle, label_free, order, ablation, time, objective, sensitivity, claims.
-    figures : mapping of str to dict
+    figures : mapping of str to str
         As `figures.draw` returns them.
     findings : mapping of str to list of str
         As `findings.find` returns them.
@@ -43,13 +43,17 @@ def summarize(
     -------
     dict
     """
+    verdicts = tables["claims"]["verdict"]
     return {
         "sets": records(tables["sets"]),
-        "oracle": score_tables(tables["oracle"], titles, METHOD_TITLES),
-        "label_free": score_tables(tables["label_free"], titles, METHOD_TITLES),
-        "ablation": score_tables(tables["ablation"], titles, ABLATION_TITLES),
+        "oracle": _score_tables(tables["oracle"], titles, METHOD_TITLES),
+        "label_free": _score_tables(tables["label_free"], titles, METHOD_TITLES),
+        "ablation": _score_tables(tables["ablation"], titles, ABLATION_TITLES),
         "order": records(tables["order"]),
-        "claims": _claims(tables["claims"]),
+        "claims": {
+            "rows": records(tables["claims"]),
+            "counts": {one: int((verdicts == one).sum()) for one in VERDICTS},
+        },
         "figures": figures,
         "findings": findings,
         "titles": titles,
@@ -58,41 +62,19 @@ def summarize(
     }
 
 
-def _claims(table: pd.DataFrame) -> dict[str, Any]:
-    """The judged claims, how many have each verdict, and how they are judged."""
-    counts = {verdict: int((table["verdict"] == verdict).sum()) for verdict in VERDICTS}
-    return {"rows": records(table), "counts": counts, "rules": RULES}
-
-
-def score_tables(
+def _score_tables(
     table: pd.DataFrame, titles: Mapping[str, str], names: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """A table of scores as the page shows it: by data set, a row a method, a cell a metric.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of `oracle_table`, `label_free_table` or `ablation_table`.
-    titles, names : mappings of str to str
-        Of data sets and methods.
-
-    Returns
-    -------
-    list of dict
-        `title`, `has_paper` and `rows`, each of them with `name`, `status`, `reason`, and `cells`
-        by metric.
-    """
+    """A table of scores as the page shows it: by data set, a row a method, a cell a metric."""
     shown = []
-    has_columns = "paper_mean" in table
     for data, group in table.groupby("data", sort=False):
         rows = []
         for method, own in group.groupby("method", sort=False):
             cells = {row.metric: row for row in records(own)}
             first = next(iter(cells.values()))
             name = names.get(str(method), str(method))
-            rows.append({"name": name, "status": first.status, "reason": first.reason,
-                         "cells": cells})  # fmt: skip
-        has_paper = has_columns and bool(group["paper_mean"].notna().any())
+            rows.append({"name": name, "first": first, "cells": cells})
+        has_paper = "paper_mean" in group and bool(group["paper_mean"].notna().any())
         shown.append({"title": titles[str(data)], "has_paper": has_paper, "rows": rows})
     return shown
 
@@ -109,41 +91,22 @@ def render_page(summary: Mapping[str, Any]) -> str:
     -------
     str
     """
-    return _environment().get_template("reproduce.html").render(summary)
-
-
-def render_figure(figure: Mapping[str, Any]) -> str:
-    """Write one figure as an SVG file that needs nothing else.
-
-    Parameters
-    ----------
-    figure : mapping
-        One of `figures.draw`.
-
-    Returns
-    -------
-    str
-    """
-    panels = figure["panels"]
-    n_columns = min(COLUMNS, len(panels))
-    places, top, width = [], 30, panels[0]["width"] + 20
-    for start in range(0, len(panels), n_columns):
-        row = panels[start : start + n_columns]
-        places += [(i * width, top, panel) for i, panel in enumerate(row)]
-        top += max(panel["height"] for panel in row) + 16
-    size = (n_columns * width, top + 6)
-    return _environment().get_template("figure.svg").render(figure=figure, places=places, size=size)
-
-
-def _environment() -> Environment:
-    """Our templates, and those of the report for its style."""
     environment = page_environment("manyview.study.reproduction", "manyview.report")
-    environment.filters["four"] = lambda value: "–" if pd.isna(value) else f"{value:.4f}"
-    environment.filters["signed"] = _signed
-    environment.filters["whole"] = lambda value: "–" if pd.isna(value) else f"{value:,}"
-    return environment
+    filters: dict[str, Callable[..., str]] = {
+        "four": lambda value: "–" if pd.isna(value) else f"{value:.4f}",
+        # what rounds to zero has the sign of zero
+        "signed": lambda value: "" if pd.isna(value) else f"{round(value, 4) + 0.0:+.4f}",
+        "whole": lambda value: "–" if pd.isna(value) else f"{value:,}",
+        "inline": _inline,
+    }
+    environment.filters |= filters
+    return environment.get_template("reproduce.html").render(summary)
 
 
-def _signed(value: float) -> str:
-    """Four digits with a sign; what rounds to zero has that of zero."""
-    return "" if pd.isna(value) else f"{round(value, 4) + 0.0:+.4f}"
+def _inline(svg: str) -> Markup:
+    """An SVG file as an element of the page, in the colors of the page: it may be dark."""
+    outside = r'<metadata>.*?</metadata>|<style.*?</style>| xmlns(:\w+)?="[^"]*"| id="[\w.]+_\d+"'
+    element = re.sub(outside, "", svg[svg.index("<svg") :], flags=re.DOTALL)
+    for name, color in INK.items():
+        element = element.replace(color, f"var(--{name})")
+    return Markup(element)

@@ -1,4 +1,4 @@
-"""The runs of the study: stages of benchmarks, and traces; all are kept, and none is done twice."""
+"""The runs of the study: stages of benchmarks, and traces of single fits; none is done twice."""
 
 from __future__ import annotations
 
@@ -20,22 +20,13 @@ from manyview.baselines import PublishedOMVCDR
 from manyview.datasets import load_benchmark
 from manyview.exceptions import DeclinedError, ViewError
 from manyview.persistence.atomic import RowLog
-from manyview.study.methods import Method, find_method, source_digest
+from manyview.study.methods import VERSIONS, Method, find_method
 from manyview.study.reproduction import twostep
 from manyview.study.reproduction.scope import PUBLISHED, FoundSet, Scope
 from manyview.study.runner import Conditions, plan, run_benchmark, write_rows
 from manyview.utils.threads import limit_threads
 
-__all__ = [
-    "ABLATION",
-    "Clock",
-    "Part",
-    "run_stages",
-    "stages",
-    "trace_objectives",
-    "trace_weights",
-    "two_steps",
-]
+__all__ = ["ABLATION", "Clock", "Part", "run_stages", "run_traces", "stages"]
 
 TARGET = f"{PublishedOMVCDR.__module__}:{PublishedOMVCDR.__qualname__}"
 ABLATION = {
@@ -73,7 +64,7 @@ class Part:
     conditions: Conditions
 
 
-OnPart = Callable[[Part, dict[str, Any], int, int], None]
+OnPart = Callable[[dict[str, Any], int, int, str], None]
 
 
 def stages(scope: Scope) -> list[Part]:
@@ -85,18 +76,20 @@ def stages(scope: Scope) -> list[Part]:
         time_limit=scope.time_limit,
         memory_limit=scope.memory_limit,
     )
-    fixed = [method for method in scope.methods if not _is_random(method)]
-    random = [method for method in scope.methods if _is_random(method)]
+    # a seed can change what a method does to rows in a given order
+    random = [m for m in scope.methods if "random_state" in inspect.signature(m.load()).parameters]
+    fixed = [method for method in scope.methods if method not in random]
     published = [method for method in scope.methods if method.name == PUBLISHED]
     paper = scope.paper_sets
     other = [one for one in scope.sets if one not in paper]
-    many, few = range(scope.n_seeds), range(scope.n_seeds_elsewhere)
+    elsewhere = range(scope.n_seeds_elsewhere)
     seeded = replace(base, seeds=range(scope.n_seeds_oracle))
     lams = [{"lam": 2.0**power} for power in scope.powers]
     ablation = replace(base, grids=dict.fromkeys(ABLATION, lams))
-    free = replace(base, rows="shuffled", seeds=many, grids={})
+    free = replace(base, rows="shuffled", seeds=range(scope.n_seeds), grids={})
+    free_elsewhere = replace(free, seeds=elsewhere)
     shuffled = replace(base, rows="shuffled", seeds=range(scope.n_shuffles))
-    mixed = replace(shuffled, grids=ablation.grids)
+    shuffled_ablation = replace(shuffled, grids=ablation.grids)
     variants = list(ABLATION.values()) if published else []
     slow = [] if scope.is_quick else variants
     parts = [
@@ -105,16 +98,11 @@ def stages(scope: Scope) -> list[Part]:
         Part("ablation", "ablation", paper, variants, ablation),
         Part("order", "order", paper, published, shuffled),
         Part("oracle", "oracle/paper-sets", paper, random, seeded),
-        Part("oracle", "oracle/other-sets", other, random, replace(base, seeds=few)),
-        Part("label-free", "label-free/other-sets", other, scope.methods, replace(free, seeds=few)),
-        Part("ablation-shuffled", "ablation-shuffled", paper, slow, mixed),
+        Part("oracle", "oracle/other-sets", other, random, replace(base, seeds=elsewhere)),
+        Part("label-free", "label-free/other-sets", other, scope.methods, free_elsewhere),
+        Part("ablation-shuffled", "ablation-shuffled", paper, slow, shuffled_ablation),
     ]
     return [part for part in parts if part.sets and part.methods]
-
-
-def _is_random(method: Method) -> bool:
-    """Whether a seed can change what a method does to rows in a given order."""
-    return "random_state" in inspect.signature(method.load()).parameters
 
 
 def run_stages(
@@ -132,7 +120,7 @@ def run_stages(
         When it is over, no further run is started.
     n_jobs : int, default=1
         Runs at a time.
-    on_row : function of (part, row, number done, number in all), optional
+    on_row : function of (row, number done, number in all, folder of the part), optional
         Called after each run.
 
     Returns
@@ -141,36 +129,31 @@ def run_stages(
     """
     rows: dict[str, list[pd.DataFrame]] = {}
     for part in parts:
-        frames: list[pd.DataFrame] = []
         call = partial(_run, out=out, clock=clock, n_jobs=n_jobs, on_row=on_row)
-        frames.append(call(_first_seed(part)))
-        frames += [call(one) for one in _other_seeds(part, frames[0])]
+        seeds = part.conditions.seeds[:1]
+        first = call(replace(part, conditions=replace(part.conditions, seeds=seeds)))
+        frames = [first, *map(call, _other_seeds(part, first))]
         write_rows(pd.concat(frames, ignore_index=True), out / part.folder)
         rows.setdefault(part.stage, []).extend(frames)
     return {stage: pd.concat(frames, ignore_index=True) for stage, frames in rows.items()}
 
 
-def _first_seed(part: Part) -> Part:
-    return replace(part, conditions=replace(part.conditions, seeds=part.conditions.seeds[:1]))
-
-
 def _other_seeds(part: Part, first: pd.DataFrame) -> list[Part]:
     """The seeds after the first, without methods that declined a set: they would do it again."""
-    seeds = part.conditions.seeds[1:]
-    if not seeds:
+    conditions = replace(part.conditions, seeds=part.conditions.seeds[1:])
+    if not conditions.seeds:
         return []
     gone = first.groupby(["data", "method"])["status"].agg(lambda one: set(one) == {"declined"})
     groups: dict[tuple[str, ...], list[FoundSet]] = {}
     for one in part.sets:
-        kept = tuple(m.name for m in part.methods if not gone[one.file, m.name])
-        groups.setdefault(kept, []).append(one)
-    conditions = replace(part.conditions, seeds=seeds)
-    methods = {method.name: method for method in part.methods}
+        names = tuple(m.name for m in part.methods if not gone[one.file, m.name])
+        groups.setdefault(names, []).append(one)
     return [
-        replace(part, sets=sets, methods=[methods[name] for name in kept], conditions=conditions)
-        for kept, sets in groups.items()
-        if kept
-    ]
+        replace(part, sets=sets, methods=[m for m in part.methods if m.name in names],
+                conditions=conditions)
+        for names, sets in groups.items()
+        if names
+    ]  # fmt: skip
 
 
 def _run(
@@ -182,41 +165,74 @@ def _run(
 
     def guard(row: dict[str, Any], n_done: int, n_all: int) -> None:
         if on_row is not None:
-            on_row(part, row, n_done, n_all)
+            on_row(row, n_done, n_all, part.folder)
         if clock.is_over and n_done < n_all:
             raise _OutOfTimeError
 
     if not clock.is_over:
         with suppress(_OutOfTimeError):
             return run_benchmark(
-                names,
-                part.methods,
-                folder,
+                *(names, part.methods, folder),
                 conditions=part.conditions,
                 n_jobs=n_jobs,
                 on_row=guard,
             )
-    known = {row["key"]: row for row in RowLog(folder / "rows.jsonl").read()}
+    done = {row["key"]: row for row in RowLog(folder / "rows.jsonl").read()}
     missing = {"status": "not run", "reason": NOT_RUN}
-    return pd.DataFrame(
-        [
-            known.get(run.key) or {**run.identity, "key": run.key, **missing}
-            for run in plan(names, part.methods, part.conditions)
-        ]
-    )
+    planned = plan(names, part.methods, part.conditions)
+    rows = [done.get(run.key) or {**run.identity, "key": run.key, **missing} for run in planned]
+    return pd.DataFrame(rows)
 
 
-def _kept(out: Path, clock: Clock, identity: dict[str, Any], compute: Callable[[], Any]) -> Any:
-    """What `compute` gives, from the log of traces where it was computed before."""
-    log = RowLog(out / "traces.jsonl")
-    text = json.dumps(identity, sort_keys=True)
-    key = hashlib.sha256(text.encode()).hexdigest()[:16]
+def run_traces(scope: Scope, out: Path, clock: Clock) -> dict[str, pd.DataFrame]:
+    """Fit the paper's sets, rows in file order, and follow the fit.
+
+    Parameters
+    ----------
+    scope : Scope
+        What the study covers.
+    out : path
+        Folder for `traces.jsonl`.
+    clock : Clock
+        When it is over, no further fit is started.
+
+    Returns
+    -------
+    dict of str to DataFrame
+        objective: after each iteration of the published algorithm, and of ours; weights: of each
+        space at the end of the published algorithm, the smallest space first; two_step: scores of
+        all k-means runs of the two-step model, one row a run.
+    """
+    cached = partial(_cached, out / "traces.jsonl", clock)
+    objective, weights, scores = [], [], []
+    for one in scope.paper_sets:
+        for name in (PUBLISHED, "omvcdr"):
+            method = find_method(name)
+            identity: dict[str, Any] = {"trace": name, "data": one.file, "version": method.version}
+            values, shares = cached(identity, partial(_trace, method, one, scope)) or ([], [])
+            objective += [(one.file, name, i, value) for i, value in enumerate(values, start=1)]
+            if name == PUBLISHED:
+                weights += [(one.file, p, share) for p, share in enumerate(shares, start=1)]
+        identity = {"trace": "two_step", "data": one.file, "version": str(VERSIONS["two_step"]),
+                    "n_runs": scope.n_kmeans}  # fmt: skip
+        runs = cached(identity, partial(_two_step, one, scope.n_kmeans)) or []
+        scores += [{"data": one.file, "method": "two_step", **run} for run in runs]
+    return {
+        "objective": pd.DataFrame(objective, columns=["data", "method", "iteration", "objective"]),
+        "weights": pd.DataFrame(weights, columns=["data", "space", "weight"]),
+        "two_step": pd.DataFrame(scores, columns=None if scores else ["data", "method"]),
+    }
+
+
+def _cached(path: Path, clock: Clock, identity: dict[str, Any], compute: Callable[[], Any]) -> Any:
+    """What `compute` gives, from the log where it was computed before; None without a result."""
+    log = RowLog(path)
+    key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
     for row in reversed(log.read()):
         if row["key"] == key:
             return row["result"]
     if clock.is_over:
         return None
-    out.mkdir(parents=True, exist_ok=True)
     try:
         with limit_threads(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -227,62 +243,12 @@ def _kept(out: Path, clock: Clock, identity: dict[str, Any], compute: Callable[[
     return result
 
 
-def trace_objectives(scope: Scope, out: Path, clock: Clock) -> pd.DataFrame:
-    """Objective after each iteration: the published algorithm in file order, and ours."""
-    rows = []
-    for one in scope.paper_sets:
-        for name in (PUBLISHED, "omvcdr"):
-            method = find_method(name)
-            identity = {"trace": name, "data": one.file, "version": method.version}
-            history = _kept(out, clock, identity, partial(_history, method, one, scope))
-            rows += [(one.file, name, i, value) for i, value in enumerate(history or [], start=1)]
-    return pd.DataFrame(rows, columns=["data", "method", "iteration", "objective"])
-
-
-def _history(method: Method, one: FoundSet, scope: Scope) -> list[float]:
-    return [float(value) for value in _fitted(method, one, scope).objective_history_]
-
-
-def _fitted(method: Method, one: FoundSet, scope: Scope) -> Any:
-    """A model with defaults, fitted on rows in file order."""
+def _trace(method: Method, one: FoundSet, scope: Scope) -> tuple[list[float], list[float]]:
+    """Objective after each iteration, and weights of the spaces, of a fit with defaults."""
     data, _ = load_benchmark(one.file, return_X_y=True)
-    model = method.make(
-        n_clusters=one.n_classes,
-        random_state=0,
-        time_limit=scope.time_limit,
-        memory_limit=scope.memory_limit,
-    )
-    return model.fit(data)
-
-
-def trace_weights(scope: Scope, out: Path, clock: Clock) -> pd.DataFrame:
-    """Weight of each space at the end of the published algorithm, the smallest space first."""
-    method = find_method(PUBLISHED)
-    rows = []
-    for one in scope.paper_sets:
-        identity = {"trace": "space_weights", "data": one.file, "version": method.version}
-        weights = _kept(out, clock, identity, partial(_weights, method, one, scope))
-        rows += [(one.file, p, weight) for p, weight in enumerate(weights or [], start=1)]
-    return pd.DataFrame(rows, columns=["data", "space", "weight"])
-
-
-def _weights(method: Method, one: FoundSet, scope: Scope) -> list[float]:
-    return [float(weight) for weight in _fitted(method, one, scope).space_weights_]
-
-
-def two_steps(scope: Scope, out: Path, clock: Clock) -> pd.DataFrame:
-    """Scores of all k-means runs of the two-step model: one row a run, metrics in columns."""
-    version = source_digest(twostep.__file__)
-    frames = []
-    for one in scope.paper_sets:
-        identity = {
-            "trace": "two_step", "data": one.file, "version": version, "n_runs": scope.n_kmeans,
-        }  # fmt: skip
-        scores = _kept(out, clock, identity, partial(_two_step, one, scope.n_kmeans))
-        if scores:
-            frames.append(pd.DataFrame(scores).assign(data=one.file, method="two_step"))
-    columns = ["data", "method"]
-    return pd.concat(frames) if frames else pd.DataFrame(columns=columns)
+    limits = {"time_limit": scope.time_limit, "memory_limit": scope.memory_limit}
+    model = method.make(n_clusters=one.n_classes, random_state=0, **limits).fit(data)
+    return [*map(float, model.objective_history_)], [*map(float, model.space_weights_)]
 
 
 def _two_step(one: FoundSet, n_runs: int) -> list[dict[str, float]]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from manyview.datasets.benchmark_sets import benchmark_files, benchmark_folder, load_benchmark
 from manyview.datasets.registry import PAPER_SETS, PaperSet
 from manyview.exceptions import ViewError
+from manyview.study.execution import versions
 from manyview.study.grids import published_grids
 from manyview.study.methods import Method, find_method, known_methods
 
@@ -77,22 +80,35 @@ class Scope:
         """The sets of the paper; where there are none, all sets."""
         return [one for one in self.sets if one.paper] or list(self.sets)
 
+    def facts(self, rows: Mapping[str, pd.DataFrame], out: Path) -> dict[str, Any]:
+        """How the study was run: rows by stage, and the folder that they are in."""
+        status = pd.concat([frame["status"] for frame in rows.values()])
+        options = " --quick" if self.is_quick else ""
+        amounts = {key: one for key, one in vars(self).items() if key not in ("methods", "grids")}
+        return {
+            **amounts,
+            "sets": [one.title for one in self.sets],
+            "n_powers": len(POWERS),
+            "n_points": QUICK_POINTS,
+            "n_runs": len(status),
+            "n_done": int((status == "done").sum()),
+            "n_waiting": int((status == "not run").sum()),
+            "command": f"manyview reproduce{options} --out {out} --time-limit {self.time_limit:g}",
+            "versions": versions(),
+        }
+
 
 def find_sets() -> list[FoundSet]:
     """Sets of the data folder that have labels: the paper's in its order, then by size."""
     by_file = {one.file: one for one in PAPER_SETS}
     found = []
     for name in benchmark_files():
-        bunch = load_benchmark(name)
-        if bunch.target is not None:
-            n_classes = len(np.unique(bunch.target))
-            data = bunch.data
-            paper = by_file.get(name)
-            found.append(FoundSet(name, data.n_samples, data.n_features, n_classes, paper))
-    order = list(by_file)
-    return sorted(
-        found, key=lambda one: (order.index(one.file) if one.paper else len(order), one.n_samples)
-    )
+        data, target = load_benchmark(name, return_X_y=True)
+        if target is not None:
+            sizes = (data.n_samples, data.n_features, len(np.unique(target)))
+            found.append(FoundSet(name, *sizes, by_file.get(name)))
+    order = {name: i for i, name in enumerate(by_file)}
+    return sorted(found, key=lambda one: (order.get(one.file, len(order)), one.n_samples))
 
 
 def set_scope(request: ReproduceRequest, found: Sequence[FoundSet]) -> Scope:
@@ -137,23 +153,13 @@ def _grids(
     methods: Sequence[Method], powers: Sequence[int], is_quick: bool
 ) -> dict[str, list[dict[str, Any]]]:
     """Grid of each method under the oracle protocol; single k-means runs where it ends in them."""
-    grids: dict[str, list[dict[str, Any]]] = {}
-    published = published_grids()
+    published = published_grids() | {PUBLISHED: [{"lam": 2.0**power} for power in powers]}
+    grids = {}
     for method in methods:
-        points = [dict(point) for point in published.get(method.name, [{}])]
-        if is_quick:
-            points = _thinned(points)
-        if method.name == PUBLISHED:
-            points = [{"lam": 2.0**power} for power in powers]
-        if method.name in ENDS_IN_KMEANS:
-            points = [{**point, "n_init": 1} for point in points]
-        grids[method.name] = points
+        points = published.get(method.name, [{}])
+        if is_quick and method.name != PUBLISHED and len(points) > QUICK_POINTS:
+            ends = np.linspace(0, len(points) - 1, QUICK_POINTS).round().astype(int)
+            points = [points[i] for i in ends]
+        more = {"n_init": 1} if method.name in ENDS_IN_KMEANS else {}
+        grids[method.name] = [{**point, **more} for point in points]
     return grids
-
-
-def _thinned(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A few points of a grid, its ends among them."""
-    if len(points) <= QUICK_POINTS:
-        return points
-    kept = np.linspace(0, len(points) - 1, QUICK_POINTS).round().astype(int)
-    return [points[i] for i in kept]

@@ -2,40 +2,24 @@
 
 from __future__ import annotations
 
-import platform
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-import sklearn
 from rich.console import Console
 
-from manyview._version import __version__
+from manyview.exceptions import EngineUnavailableError
 from manyview.persistence.atomic import write_text
 from manyview.study.progress import run_bar
 from manyview.study.reproduction import claims, figures, findings, page, tables
-from manyview.study.reproduction.runs import (
-    Clock,
-    Part,
-    run_stages,
-    stages,
-    trace_objectives,
-    trace_weights,
-    two_steps,
-)
-from manyview.study.reproduction.scope import (
-    POWERS,
-    QUICK_POINTS,
-    FoundSet,
-    ReproduceRequest,
-    Scope,
-    find_sets,
-    set_scope,
-)
+from manyview.study.reproduction.runs import Clock, run_stages, run_traces, stages
+from manyview.study.reproduction.scope import FoundSet, ReproduceRequest, find_sets, set_scope
 
 __all__ = ["reproduce"]
+
+logger = logging.getLogger(__name__)
 
 STAGES = ("oracle", "label-free", "order", "ablation", "ablation-shuffled")
 FILES = {  # tables by name
@@ -81,25 +65,19 @@ def reproduce(
     runs.mkdir(parents=True, exist_ok=True)
     with run_bar(console) as bar:
         bar.say("two-step model and objectives")
-        two_step = two_steps(scope, runs, clock)
-        traces = {
-            "objective": trace_objectives(scope, runs, clock),
-            "weights": trace_weights(scope, runs, clock),
-        }
-
-        def on_row(part: Part, row: Mapping[str, Any], n_done: int, n_all: int) -> None:
-            bar.on_row(row, n_done, n_all, part.folder)
-
-        rows = run_stages(stages(scope), runs, clock, n_jobs=request.n_jobs, on_row=on_row)
+        traces = run_traces(scope, runs, clock)
+        parts = stages(scope)
+        rows = run_stages(parts, runs, clock, n_jobs=request.n_jobs, on_row=bar.on_row)
+    two_step = traces.pop("two_step")
     everything = {**_tables(found, rows, two_step), **traces}
     titles = {one.file: one.title for one in scope.sets}
     everything["claims"] = claims.judge_claims(everything, titles)
     summary = page.summarize(
         everything,
-        figures.draw(everything, titles),
+        _drawn(everything, titles),
         findings.find(everything, titles),
         titles,
-        _facts(request, scope, rows, out),
+        scope.facts(rows, out),
     )
     _write(out, everything, summary)
     _show(summary, console, out)
@@ -107,55 +85,30 @@ def reproduce(
 
 
 def _tables(
-    found: list[FoundSet],
-    rows: Mapping[str, pd.DataFrame],
-    two_step: pd.DataFrame,
+    found: list[FoundSet], rows: Mapping[str, pd.DataFrame], two_step: pd.DataFrame
 ) -> dict[str, pd.DataFrame]:
     """Tables of the runs by name; a stage without runs gives empty ones."""
     empty = pd.DataFrame(columns=["data", "method", "status", "reason", "parameters", "seconds"])
-    oracle, free, order, ablation, mixed = (rows.get(stage, empty) for stage in STAGES)
+    oracle, free, order, ablation, shuffled = (rows.get(stage, empty) for stage in STAGES)
     return {
         "sets": tables.sets_table(found),
         "oracle": tables.oracle_table(oracle),
         "label_free": tables.label_free_table(free),
         "order": tables.order_table(oracle, order),
         "ablation": tables.ablation_table(ablation, oracle, two_step),
-        "ablation_order": tables.order_table(ablation, mixed),
+        "ablation_order": tables.order_table(ablation, shuffled),
         "time": tables.time_table(oracle),
         "sensitivity": tables.sensitivity_table(oracle),
     }
 
 
-def _facts(
-    request: ReproduceRequest, scope: Scope, rows: Mapping[str, pd.DataFrame], out: Path
-) -> dict[str, Any]:
-    """How the study was run."""
-    status = pd.concat([frame["status"] for frame in rows.values()])
-    options = " --quick" if request.quick else ""
-    return {
-        "is_quick": scope.is_quick,
-        "sets": [one.title for one in scope.sets],
-        "n_seeds": scope.n_seeds,
-        "n_seeds_oracle": scope.n_seeds_oracle,
-        "n_seeds_elsewhere": scope.n_seeds_elsewhere,
-        "n_shuffles": scope.n_shuffles,
-        "n_kmeans": scope.n_kmeans,
-        "powers": scope.powers,
-        "n_powers": len(POWERS),
-        "n_points": QUICK_POINTS,
-        "time_limit": scope.time_limit,
-        "memory_limit": scope.memory_limit,
-        "n_runs": len(status),
-        "n_done": int((status == "done").sum()),
-        "n_waiting": int((status == "not run").sum()),
-        "command": f"manyview reproduce{options} --out {out} --time-limit {scope.time_limit:g}",
-        "versions": {
-            "manyview": __version__,
-            "numpy": np.__version__,
-            "scikit-learn": sklearn.__version__,
-            "Python": platform.python_version(),
-        },
-    }
+def _drawn(everything: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[str, str]:
+    """Figures as SVG by name; none where matplotlib is not installed."""
+    try:
+        return figures.draw(everything, titles)
+    except EngineUnavailableError as error:
+        logger.warning("No figure was drawn. %s", error)  # the tables say the same
+        return {}
 
 
 def _write(out: Path, everything: Mapping[str, pd.DataFrame], summary: Mapping[str, Any]) -> None:
@@ -164,7 +117,7 @@ def _write(out: Path, everything: Mapping[str, pd.DataFrame], summary: Mapping[s
         table = everything[name]
         write_text(out / f"{file}.csv", table.to_csv(index=False, lineterminator="\n"))
         if name in summary["figures"]:
-            write_text(out / f"{file}.svg", page.render_figure(summary["figures"][name]))
+            write_text(out / f"{file}.svg", summary["figures"][name])
     write_text(out / "claims.md", claims.to_markdown(everything["claims"], summary["facts"]))
     write_text(out / "index.html", page.render_page(summary))
 

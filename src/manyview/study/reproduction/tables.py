@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from manyview.datasets.registry import PAPER_SETS
@@ -13,18 +14,9 @@ from manyview.study.paper import paper_ablation, paper_results
 from manyview.study.reproduction.scope import PUBLISHED, FoundSet
 
 __all__ = [
-    "METHOD_TITLES",
-    "METRICS",
-    "ablation_table",
-    "complete",
-    "has_risen",
-    "label_free_table",
-    "oracle_table",
-    "order_table",
-    "records",
-    "sensitivity_table",
-    "sets_table",
-    "time_table",
+    *("ABLATION_TITLES", "METHOD_TITLES", "METRICS", "complete", "has_risen", "records"),
+    *("ablation_table", "label_free_table", "oracle_table", "order_table"),
+    *("sensitivity_table", "sets_table", "time_table"),
 ]
 
 METRICS = {"acc": "ACC", "nmi": "NMI", "purity": "purity", "fscore": "F-score"}
@@ -71,33 +63,25 @@ def sets_table(found: Sequence[FoundSet]) -> pd.DataFrame:
     DataFrame
         Sizes of ours, sizes of the paper, whether they are the same, and a remark.
     """
-    ours = {one.file: one for one in found}
-    rows = [
-        {
-            "set": paper.name,
-            "file": paper.file,
-            **_sizes(ours.get(paper.file)),
-            "paper_samples": paper.n_samples,
-            "paper_views": paper.n_views,
-            "paper_classes": paper.n_classes,
-            "remark": paper.remark,
-        }
-        for paper in PAPER_SETS
-    ]
-    rows += [
-        {"set": "", "file": one.file, **_sizes(one), "remark": "not in the paper"}
-        for one in found
-        if one.paper is None
-    ]
-    table = pd.DataFrame(rows)
     counts = ["samples", "views", "classes"]
+    of_paper = [f"paper_{name}" for name in counts]
+    paper = pd.DataFrame(
+        [(p.file, p.name, p.n_samples, p.n_views, p.n_classes, p.remark) for p in PAPER_SETS],
+        columns=["file", "set", *of_paper, "remark"],
+    )
+    sizes = [
+        (one.file, one.n_samples, len(one.n_features), ", ".join(map(str, one.n_features)),
+         one.n_classes)
+        for one in found
+    ]  # fmt: skip
+    ours = pd.DataFrame(sizes, columns=["file", "samples", "views", "features", "classes"])
+    files = [*paper["file"], *(one.file for one in found if one.paper is None)]
+    table = ours.merge(paper, on="file", how="outer").set_index("file").loc[files].reset_index()
+    table = table.fillna({"set": "", "features": "", "remark": "not in the paper"})
     table["is_found"] = table["samples"].notna()
-    table["is_same"] = [
-        bool((row[counts].to_numpy() == row[[f"paper_{c}" for c in counts]].to_numpy()).all())
-        for _, row in table.iterrows()
-    ]
-    numbers = [*counts, *(f"paper_{c}" for c in counts)]
-    return table.astype(dict.fromkeys(numbers, "Int64"))
+    table["is_same"] = (table[counts].to_numpy() == table[of_paper].to_numpy()).all(axis=1)
+    table = table.astype(dict.fromkeys([*counts, *of_paper], "Int64"))
+    return table[["set", *table.columns.drop("set")]]
 
 
 def records(table: pd.DataFrame) -> list[Any]:
@@ -115,17 +99,6 @@ def records(table: pd.DataFrame) -> list[Any]:
     return list(table.itertuples(index=False))
 
 
-def _sizes(one: FoundSet | None) -> dict[str, Any]:
-    if one is None:
-        return {"samples": None, "views": None, "features": "", "classes": None}
-    return {
-        "samples": one.n_samples,
-        "views": len(one.n_features),
-        "features": ", ".join(map(str, one.n_features)),
-        "classes": one.n_classes,
-    }
-
-
 def label_free_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Table II with defaults only; the paper's values are of the other protocol, and not here.
 
@@ -139,7 +112,7 @@ def label_free_table(rows: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         One row a data set, method and metric: mean, std, n_runs, parameters, place, status, reason.
     """
-    return _placed(_cells(rows, METHOD_TITLES)).assign(protocol="label-free")
+    return _cells(rows, METHOD_TITLES).assign(protocol="label-free")
 
 
 def oracle_table(rows: pd.DataFrame) -> pd.DataFrame:
@@ -156,8 +129,7 @@ def oracle_table(rows: pd.DataFrame) -> pd.DataFrame:
         As `label_free_table`, and paper_mean, paper_std, difference.
     """
     paper = paper_results().replace({"method": {"omvcdr": PUBLISHED}})
-    cells = _placed(_cells(rows, METHOD_TITLES))
-    return _beside(cells, paper).assign(protocol="oracle")
+    return _beside(_cells(rows, METHOD_TITLES), paper)
 
 
 def ablation_table(
@@ -185,7 +157,7 @@ def ablation_table(
     pairs = two_step.assign(status="done", reason="", parameters=points)
     cells = _cells(pd.concat([rows, pairs, full], ignore_index=True), ABLATION_TITLES)
     paper = paper_ablation().replace({"method": {"omvcdr": "full"}})
-    return _beside(_placed(cells), paper).assign(protocol="oracle")
+    return _beside(cells, paper)
 
 
 def order_table(file: pd.DataFrame, shuffled: pd.DataFrame) -> pd.DataFrame:
@@ -276,7 +248,7 @@ def has_risen(objective: pd.Series[float]) -> bool:
 
 
 def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
-    """Each metric at its own best point. One point is no choice."""
+    """Each metric at its own best point, and its rank by the four digits shown; 1 is the best."""
     cells = []
     for (data, method), group in rows.groupby(["data", "method"], sort=False):
         done = group[group["status"] == "done"]
@@ -294,8 +266,9 @@ def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
                     "parameters": point_key(best["parameters"].iloc[0]),
                 }
             cells.append({**cell, "n_planned": n_planned, "status": status, "reason": reason})
-    table = pd.DataFrame(cells, columns=CELL_COLUMNS)
-    return _ordered(table, titles)
+    table = _ordered(pd.DataFrame(cells, columns=CELL_COLUMNS), titles)
+    shown = table["mean"].astype(float).round(4).groupby([table["data"], table["metric"]])
+    return table.assign(place=shown.rank(ascending=False, method="min"))
 
 
 def _ending(group: pd.DataFrame) -> tuple[str, str]:
@@ -307,24 +280,11 @@ def _ending(group: pd.DataFrame) -> tuple[str, str]:
 
 def _ordered(table: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
     """Data sets as they come, methods as they stand in `titles`, those of others before ours."""
-    names = list(titles)
-    place = {name: (i if i < len(names) - 2 else i + 1) for i, name in enumerate(names)}
-    sets = {name: i for i, name in enumerate(pd.unique(table["data"]))}
-    order = pd.DataFrame(
-        {
-            "set": table["data"].map(sets),
-            "method": [place.get(name, len(names) - 2) for name in table["method"]],
-        }
-    )
-    ranked = order.sort_values(["set", "method"], kind="stable").index
-    return table.loc[ranked].reset_index(drop=True)
-
-
-def _placed(cells: pd.DataFrame) -> pd.DataFrame:
-    """Place of each cell among the methods, by the four digits shown; 1 is the best."""
-    shown = cells["mean"].astype(float).round(4)
-    place = shown.groupby([cells["data"], cells["metric"]]).rank(ascending=False, method="min")
-    return cells.assign(place=place)
+    *names, second, last = titles
+    order = {name: i for i, name in enumerate([*names, "", second, last])}
+    methods = table["method"].map(order).fillna(order[""])
+    ranked = np.lexsort((methods, pd.factorize(table["data"])[0]))
+    return table.iloc[ranked].reset_index(drop=True)
 
 
 def _beside(cells: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
@@ -335,4 +295,4 @@ def _beside(cells: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
     )
     key = ["data", "method", "metric"]
     joined = cells.merge(theirs[[*key, "paper_mean", "paper_std"]], on=key, how="left")
-    return joined.assign(difference=joined["mean"] - joined["paper_mean"])
+    return joined.assign(difference=joined["mean"] - joined["paper_mean"], protocol="oracle")

@@ -48,17 +48,11 @@ def factorize(views: Sequence[View], dims: Sequence[int]) -> tuple[FloatArray, l
             for row in bases
         ]  # p: (n, d_p)
         cross = [[np.asarray(X.T @ Z) for X in views] for Z in embedding]
-        bases = [[_polar(C) for C in row] for row in cross]
+        bases = [[linalg.polar(C)[0] for C in row] for row in cross]
         history.append(len(dims) * sqnorm + sum(map(_excess, embedding, cross, bases)))
-        if len(history) == MAX_ITER or _is_settled(history):
+        gain = abs(history[-1] - history[-2]) if len(history) > 2 else np.inf
+        if len(history) == MAX_ITER or gain < TOL * abs(history[-1]):
             return np.hstack(embedding), history
-
-
-def _polar(C: FloatArray) -> FloatArray:  # noqa: N803
-    """U Wᵀ of C = U Σ Wᵀ."""
-    left, _, right = linalg.svd(C, full_matrices=False)
-    factor: FloatArray = left @ right
-    return factor
 
 
 def _excess(Z: FloatArray, cross: list[FloatArray], row: list[FloatArray]) -> float:  # noqa: N803
@@ -69,18 +63,8 @@ def _excess(Z: FloatArray, cross: list[FloatArray], row: list[FloatArray]) -> fl
     )
 
 
-def _is_settled(history: list[float]) -> bool:
-    if len(history) < 3:
-        return False
-    return abs(history[-1] - history[-2]) < TOL * abs(history[-1])
-
-
 def two_step_scores(
-    data: MultiViewData,
-    target: NDArray[Any],
-    *,
-    n_spaces: int = 3,
-    n_runs: int = 50,
+    data: MultiViewData, target: NDArray[Any], *, n_spaces: int = 3, n_runs: int = 50
 ) -> list[dict[str, float]]:
     """Scores of k-means, run many times on the factors of the model without labels.
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from manyview.study.reproduction.tables import ABLATION_TITLES, METHOD_TITLES
 
-__all__ = ["are", "count", "have", "listed", "method_title", "places"]
+__all__ = ["count", "listed", "method_title", "places", "verb"]
 
 
 def places(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
@@ -31,14 +31,9 @@ def listed(names: Iterable[object]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def are(names: Sized) -> str:
+def verb(names: Sized, one: str, several: str) -> str:
     """The verb for one name or several."""
-    return "is" if len(names) == 1 else "are"
-
-
-def have(names: Sized) -> str:
-    """The verb for one name or several."""
-    return "has" if len(names) == 1 else "have"
+    return one if len(names) == 1 else several
 
 
 def count(number: float, noun: str) -> str:
