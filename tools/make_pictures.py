@@ -11,7 +11,7 @@ from tools.browser import browser, why_not
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 WIDTH = 860
-HEIGHT = 1420  # of the top of the page
+HEIGHT = 1560  # of the top of the page
 
 
 def main() -> None:

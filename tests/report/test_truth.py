@@ -101,7 +101,9 @@ def test_many_classes_are_summed_up(model, blobs, monkeypatch):
     part = result["truth"]["table"]
     assert (len(part["classes"]), part["n_other"], len(part["rows"])) == (2, 5, 2)
     assert all(row["n"] == sum(row["counts"]) + row["n_other"] for row in part["rows"])
-    assert "5 others" in section(render_fit(result))
+    text = section(render_fit(result))
+    assert "5 others" in text
+    assert "2 of 3 clusters" in text
 
 
 def test_the_section_says_that_classes_were_not_used_and_marks_the_best(result):
@@ -147,7 +149,8 @@ def test_where_a_view_is_missing_k_means_gets_the_mean(as_view, blobs, classes):
     present = np.ones((N, 2), dtype=bool)
     present[::9, 1] = False
     first, second = blobs[0].views
-    data = MultiViewData.of([as_view(np.abs(first)), as_view(np.abs(second))], present=present)
+    lacking = np.where(present[:, 1:], np.abs(second), np.nan)
+    data = MultiViewData.of([as_view(np.abs(first)), as_view(lacking)], present=present)
     model = OMVCDR(n_clusters=3, n_init=1, random_state=0).fit(data)
     result = describe_fit(model, data, truth=classes)
     assert "k-means got the mean of each feature instead" in render_fit(result)

@@ -132,7 +132,8 @@ def _k_means(model: FittedModel, data: MultiViewData) -> Iterator[tuple[str, NDA
             warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters
             start = time.perf_counter()
             labels = method.fit_predict(view)
-            yield f"k-means, {name}", labels, time.perf_counter() - start
+            seconds = time.perf_counter() - start
+        yield f"k-means, {name}", labels, seconds
 
 
 def _filled(view: View, is_present: NDArray[np.bool_]) -> Any:
@@ -142,10 +143,9 @@ def _filled(view: View, is_present: NDArray[np.bool_]) -> Any:
     mean = np.asarray(view[is_present].mean(axis=0)).reshape(1, -1)
     if not sparse.issparse(view):
         return np.where(is_present[:, None], view, mean)
-    lacking = sparse.csr_array((~is_present)[:, None].astype(view.dtype))
-    return sparse.diags_array(is_present.astype(view.dtype)) @ view + lacking @ sparse.csr_array(
-        mean
-    )
+    means = sparse.csr_array(np.repeat(mean, (~is_present).sum(), axis=0))
+    together = sparse.vstack([view[is_present], means], format="csr")
+    return together[np.argsort(np.argsort(~is_present, kind="stable"))]
 
 
 def _notes(data: MultiViewData) -> list[str]:
@@ -162,10 +162,11 @@ def _notes(data: MultiViewData) -> list[str]:
 
 def _table(labels: NDArray[Any], classes: pd.Series) -> dict[str, Any]:
     """Samples by cluster and class, the clusters in the order of their largest classes."""
-    counts = pd.crosstab(labels, classes.to_numpy()).reindex(columns=classes.cat.categories)
+    is_large = np.isin(labels, pd.Series(labels).value_counts().index[:N_CLUSTERS])
+    counts = pd.crosstab(labels[is_large], classes[is_large].to_numpy())
+    counts = counts.reindex(columns=classes.cat.categories, fill_value=0)
     largest = counts.sum().sort_values(ascending=False, kind="stable").index[:N_CLASSES]
     shown = [name for name in counts.columns if name in set(largest)]
-    described = counts.loc[counts.sum(axis=1).nlargest(N_CLUSTERS).index]
     rows = [
         {
             "cluster": cluster,
@@ -175,7 +176,7 @@ def _table(labels: NDArray[Any], classes: pd.Series) -> dict[str, Any]:
             "main": row.idxmax(),
             "share": row.max() / row.sum(),
         }
-        for cluster, row in described.iterrows()
+        for cluster, row in counts.iterrows()
     ]
     order = {name: i for i, name in enumerate(counts.columns)}
     rows.sort(key=lambda row: (order[row["main"]], -row["share"]))
