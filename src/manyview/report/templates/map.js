@@ -39,7 +39,7 @@
   const classOf = (i) => classes.names[code[i]] ?? "not known";
   if (classes) {
     const paint = (c) => (c < classes.names.length ? c % 10 : UNKNOWN);
-    COLORINGS.classes = { text: `known ${classes.name}`, index: (i) => paint(code[i]), names: [...classes.names] };
+    COLORINGS.classes = { text: `known ${classes.name}`, key: `Known ${classes.name}: `, index: (i) => paint(code[i]), names: [...classes.names] };
     if (code.includes(classes.names.length)) COLORINGS.classes.names.push("not known");
   }
   let palette = [];
