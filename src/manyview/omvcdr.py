@@ -463,7 +463,7 @@ class OMVCDR(
         """
         return explain_fit(self, self._data_of_fit(X))
 
-    def report(self, path: str | os.PathLike[str], X: Any = None) -> None:
+    def report(self, path: str | os.PathLike[str], X: Any = None, truth: Any = None) -> None:
         """Write what the fit found as one HTML page, and as JSON beside it.
 
         Parameters
@@ -474,11 +474,14 @@ class OMVCDR(
         X : views, optional
             The samples of the fit, in the same order; only needed if this model was loaded or
             copied, since a fitted one still has them.
+        truth : array-like of shape (n_samples,), optional
+            Known classes, text or whole numbers in the order of the samples, None or NaN where
+            one is not known. The page then sets the clusters beside them, and beside k-means.
         """
         from manyview.report.files import write_report
         from manyview.report.fit import describe_fit
 
-        write_report(path, describe_fit(self, self._data_of_fit(X)))
+        write_report(path, describe_fit(self, self._data_of_fit(X), truth=truth))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file, all of it or nothing.

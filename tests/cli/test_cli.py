@@ -5,14 +5,17 @@ import json
 import re
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from helpers.commands import manyview
+from helpers.html import Page
 from manyview import OMVCDR
 from manyview._version import __version__
+from manyview.cli.folder import FILES
 from manyview.datasets import load_digits_views
-
-NAMES = ["labels.csv", "report.html", "result.json"]
+from manyview.metrics import evaluate
+from manyview.report.html import SECTIONS
 
 
 @pytest.fixture(scope="module")
@@ -23,41 +26,47 @@ def demo(tmp_path_factory):
     return folder / "manyview-demo", finished
 
 
-def test_demo_writes_three_files_and_leaves_nothing_else(demo):
+def test_demo_writes_what_a_fit_writes_and_leaves_nothing_else(demo):
     folder, _ = demo
-    assert sorted(path.name for path in folder.iterdir()) == NAMES
+    assert sorted(path.name for path in folder.iterdir()) == sorted(FILES)
     assert [path.name for path in folder.parent.iterdir()] == ["manyview-demo"]
 
 
-def test_demo_prints_a_table_that_fits_80_columns(demo):
+def test_demo_prints_what_a_fit_prints_in_80_columns(demo):
     _, finished = demo
     assert max(map(len, finished.stdout.splitlines())) <= 80
-    for word in ("OMVCDR", "k-means, pixels", "ACC", "purity", "10 dimensions", "report.html"):
+    for word in ("samples in", "median confidence", "k-means, pixels", "ACC", "report.html"):
         assert word in finished.stdout
+    assert "they were not used for clustering." in " ".join(finished.stdout.split())
     assert finished.stderr == ""
 
 
 def test_labels_are_those_of_the_estimator(demo):
     folder, _ = demo
-    data, target = load_digits_views(return_X_y=True)
+    data = load_digits_views().data
     with (folder / "labels.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 1797
     assert [int(row["sample"]) for row in rows] == list(range(1797))
-    assert [int(row["truth"]) for row in rows] == target.tolist()
     model = OMVCDR(n_clusters=10, random_state=0, n_jobs=1).fit(data)
     assert [int(row["cluster"]) for row in rows] == model.labels_.tolist()
+    loaded = OMVCDR.load(folder / "model.mv")
+    np.testing.assert_array_equal(loaded.predict(data), model.labels_)
 
 
 def test_result_has_all_numbers(demo):
     folder, _ = demo
     result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    names = [row["name"] for row in result["methods"]]
+    methods = result["truth"]["methods"]
     views = [view["name"] for view in result["data"]["views"]]
-    assert names == ["OMVCDR, all views", "k-means, all views", *(f"k-means, {v}" for v in views)]
-    for row in result["methods"]:
+    names = ["OMVCDR, all views", "k-means, all views", *(f"k-means, {view}" for view in views)]
+    assert [row["name"] for row in methods] == names
+    for row in methods:
         assert row["seconds"] > 0
         assert all(0 <= row["metrics"][key] <= 1 for key in ("acc", "nmi", "purity", "fscore"))
+    with (folder / "labels.csv").open(encoding="utf-8", newline="") as file:
+        labels = [int(row["cluster"]) for row in csv.DictReader(file)]
+    assert methods[0]["metrics"] == evaluate(load_digits_views().target, labels)
     for weights in result["weights"].values():
         assert sum(row["weight"] for row in weights) == pytest.approx(1)
     assert result["run"]["seed"] == result["run"]["parameters"]["random_state"] == 0
@@ -73,6 +82,16 @@ def test_the_page_is_whole_and_loads_nothing(demo):
     assert json.loads(page.split('type="application/json">')[1].split("<")[0])["n_drawn"] == 1797
     assert not re.search(r"https?:", page)
     assert len(page) < 500_000
+    assert Page(page).ids == [*(name for name in SECTIONS if name != "meta"), "map-data"]
+    assert page.count('<img class="picture" src="data:image/png') == 10 * (8 + 1)
+
+
+def test_the_page_of_the_demo_is_rendered_again(demo):
+    folder, _ = demo
+    page = (folder / "report.html").read_bytes()
+    finished = manyview("report", folder.name, cwd=folder.parent)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert (folder / "report.html").read_bytes() == page
 
 
 def test_report_makes_the_page_of_a_run_again(tmp_path):
@@ -86,9 +105,11 @@ def test_report_makes_the_page_of_a_run_again(tmp_path):
     assert (run / "report.html").read_bytes() == (tmp_path / "report.html").read_bytes()
 
 
-def test_report_of_a_folder_without_a_result_is_one_sentence_and_code_2(tmp_path, demo):
+def test_report_of_a_folder_without_a_result_is_one_sentence_and_code_2(tmp_path):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "result.json").write_text('{"n": 3}')
     missing = manyview("report", "run", cwd=tmp_path)
-    other = manyview("report", str(demo[0]), cwd=tmp_path)
+    other = manyview("report", "other", cwd=tmp_path)
     assert (missing.returncode, other.returncode) == (2, 2)
     assert missing.stderr.splitlines() == ["manyview: run/result.json: No such file or directory."]
     assert "is not the result of a fit" in other.stderr
@@ -98,7 +119,7 @@ def test_report_of_a_folder_without_a_result_is_one_sentence_and_code_2(tmp_path
 def test_quiet_writes_the_files_only(tmp_path):
     finished = manyview("demo", "--quiet", "--seed", "1", "--out", "deep/er", cwd=tmp_path)
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
-    assert sorted(path.name for path in (tmp_path / "deep" / "er").iterdir()) == NAMES
+    assert sorted(path.name for path in (tmp_path / "deep" / "er").iterdir()) == sorted(FILES)
 
 
 def test_version(tmp_path):

@@ -251,7 +251,7 @@ def test_a_folder_below_a_file_is_refused_before_anything_is_read(command, tmp_p
 def test_the_help_shows_examples_in_80_columns(command):
     code, out, _ = command("fit", "--help")
     assert code == 0
-    assert out.count("  manyview fit ") == 6
+    assert out.count("  manyview fit ") == 7
     assert max(map(len, out.splitlines())) <= 80
     assert command("predict", "--help")[1].count("  manyview predict ") == 3
 
@@ -301,7 +301,7 @@ def test_the_commands_of_the_docs_work(command, tables, truth, tmp_path):
     views = np.empty((1, 2), dtype=object)
     views[0, 0], views[0, 1] = tables["rna"].to_numpy(), tables["protein"].to_numpy()
     savemat(tmp_path / "handwritten.mat", {"X": views, "Y": truth})
-    assert len(shown) == 7
+    assert len(shown) == 8
     for line in shown:
         program, *arguments = shlex.split(line)
         assert program == "manyview"

@@ -2,7 +2,7 @@
 
 from html.parser import HTMLParser
 
-VOID = {"meta", "link", "br", "input"}
+VOID = {"meta", "link", "br", "input", "img"}
 
 
 class Page(HTMLParser):

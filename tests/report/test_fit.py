@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from manyview.datasets import make_multiview_blobs
 from manyview.inspection import explain
 from manyview.report import describe_fit, render_fit
 from manyview.report.files import rewrite_report, write_report
-from manyview.report.html import FIT_SECTIONS, _short
+from manyview.report.html import SECTIONS, _short
 from manyview.report.sample_map import NOWHERE, SPAN, describe_map
 
 META = [
@@ -86,7 +87,7 @@ def test_the_data_tell_what_is_missing_and_how_views_were_read(result):
     assert result["data"]["n_complete"] == 80
     rna, other = result["data"]["views"]
     assert (rna["n_present"], other["n_present"]) == (90, 80)
-    assert rna["scaling_names"] == ["sqrt-l2", "z-l2"]
+    assert rna["scalings"] == ["sqrt-l2", "z-l2"]
 
 
 def test_the_map_holds_every_sample_where_the_explanation_puts_it(result, model):
@@ -128,7 +129,7 @@ def test_long_names_are_cut_on_the_map(model, data):
 
 def test_sections_come_in_the_order_of_the_questions(result):
     ids = Page(render_fit(result)).ids
-    assert ids == [*FIT_SECTIONS, "map-data"]
+    assert ids == [*(name for name in SECTIONS if name != "truth"), "map-data"]
 
 
 def test_what_was_not_given_is_left_out(model, data):
@@ -168,30 +169,99 @@ def test_the_page_answers_without_its_script(result, model):
     assert str(result["clusters"][0]["typical"][0]) in text
 
 
+def test_objective_weights_and_run_are_those_of_the_model(result, model):
+    assert result["objective"]["history"] == model.objective_history_.tolist()
+    assert result["objective"]["final"] == model.objective_
+    spaces, views = result["weights"]["spaces"], result["weights"]["views"]
+    assert [row["weight"] for row in spaces] == model.space_weights_.tolist()
+    assert [row["name"] for row in spaces] == ["3 dimensions", "6 dimensions", "9 dimensions"]
+    assert [row["name"] for row in views] == ["rna", "b&b"]
+    assert [row["weight"] for row in views] == model.view_weights_.tolist()
+    assert result["run"]["seed"] == 0
+    assert result["run"]["model"] == "OMVCDR(n_clusters=3, random_state=0)"
+    assert set(result["run"]["versions"]) >= {"python", "manyview", "numpy", "numba"}
+
+
+@pytest.mark.parametrize("history", [[5.0], [5.0, 5.0], [3.0, 2.0, 1.5], [1e30, -1e30]])
+def test_any_objective_is_a_curve_inside_its_box(result, history):
+    page = render_fit({**result, "objective": {**result["objective"], "history": history}})
+    points = page.split('<polyline points="')[1].split('"')[0].split()
+    places = np.array([point.split(",") for point in points], dtype=float)
+    assert len(places) == len(history)
+    assert places.min() >= 0
+    assert places.max() <= 100
+    assert (np.diff(places[:, 1]) >= 0).all()
+
+
+def test_the_bars_of_the_histogram_are_as_high_as_their_counts(result):
+    page = render_fit(result)
+    heights = re.findall(r'<i class="(?:un)?sure" style="height: ([\d.]+)%"', page)
+    counts = np.array(result["confidence"]["histogram"])
+    np.testing.assert_allclose(
+        np.array(heights, dtype=float), 100 * counts / counts.max(), atol=0.1
+    )
+
+
+def test_light_and_dark_and_narrow(result):
+    page = render_fit(result)
+    for part in ("prefers-color-scheme: dark", "width=device-width", "max-width: 34rem"):
+        assert part in page
+
+
+def test_a_result_of_before_there_was_truth_is_still_a_page(result):
+    older = {name: part for name, part in result.items() if name != "truth"}
+    older["clusters"] = [
+        {name: value for name, value in cluster.items() if name != "pictures"}
+        for cluster in result["clusters"]
+    ]
+    assert render_fit(older) == render_fit(result)
+
+
+def test_pictures_are_png_of_the_typical_samples(model, data, tmp_path):
+    image = pytest.importorskip("matplotlib.image")
+    images = np.random.default_rng(0).integers(0, 256, (90, 4, 6)).astype(float)
+    images[0, 0, 0] = 255
+    result = describe_fit(model, data, images=images)
+    typical = model.explain().exemplars.groupby("cluster")["position"].first()
+    for cluster in result["clusters"]:
+        assert len(cluster["pictures"]) == len(cluster["typical"])
+        content = base64.b64decode(cluster["pictures"][0].removeprefix("data:image/png;base64,"))
+        (tmp_path / "picture.png").write_bytes(content)
+        opacity = np.rint(image.imread(tmp_path / "picture.png")[..., 3] * 255)
+        np.testing.assert_array_equal(opacity, images[typical[cluster["cluster"]]])
+    page = Page(render_fit(result))
+    n_pictures = sum(len(cluster["pictures"]) for cluster in result["clusters"])
+    assert page.tags.count("img") == n_pictures + 3  # and one beside each size
+    assert all(address.startswith("data:") for address in page.references)
+
+
 def test_every_table_has_a_caption_and_every_picture_a_text(result):
     text = render_fit(result)
     assert text.count("<table") == text.count("<caption>") > 5
-    assert text.count("<svg") == text.count('role="img" aria-label=') - 1 == 2
+    assert text.count('role="img" aria-label=') == 3  # histogram, map and objective
+    assert text.count("<svg") == 1
 
 
 def test_one_cluster_has_no_doubts_shares_or_columns_to_show(data):
     model = OMVCDR(n_clusters=1, n_init=1, random_state=0).fit(data)
     page = Page(render_fit(describe_fit(model, data, meta=[])))
     assert "meta" not in page.ids
-    assert page.tags.count("svg") == 1  # the objective; a histogram of ones says nothing
+    assert "histogram" not in " ".join(page.words).lower()  # one of ones says nothing
     text = " ".join(page.words)
     assert "Share of each view" not in text
     assert "1 dimension" in page.words
 
 
 def test_one_view_has_no_shares_to_compare(rng):
-    model = OMVCDR(n_clusters=2, n_init=1, random_state=0).fit(rng.normal(size=(30, 4)))
-    assert "Share of each view" not in render_fit(describe_fit(model, model._data))
+    data = MultiViewData.of(rng.normal(size=(30, 4)))
+    model = OMVCDR(n_clusters=2, n_init=1, random_state=0).fit(data)
+    assert "Share of each view" not in render_fit(describe_fit(model, data))
 
 
 def test_many_clusters_are_set_side_by_side_in_parts_that_fit_a_page(rng):
-    model = OMVCDR(n_clusters=26, n_init=1, random_state=0).fit(rng.normal(size=(200, 4)))
-    text = render_fit(describe_fit(model, model._data))
+    data = MultiViewData.of(rng.normal(size=(200, 4)))
+    model = OMVCDR(n_clusters=26, n_init=1, random_state=0).fit(data)
+    text = render_fit(describe_fit(model, data))
     tables = [part.split("</table>")[0] for part in text.split('<table class="heat">')[1:]]
     assert [part.count('class="chip') for part in tables] == [9, 9, 8]
     assert [part.count("<td") // part.count('<th scope="row"') for part in tables] == [9, 9, 8]
@@ -201,7 +271,7 @@ def test_what_was_found_leaves_out_the_format_and_explains_matched(model, data):
     source = {"file": "a.csv", "format": "csv", "orientation": "columns", "matched": 7}
     text = " ".join(Page(render_fit(describe_fit(model, data, sources=[source]))).words)
     assert "matched: in another view, too" in text
-    found = text.split("What was found")[1].split("Read as")[0]
+    found = text.split("What was found")[1].split("Scaling of")[0]
     assert "samples in" in found
     assert "format" not in found
 
@@ -216,14 +286,16 @@ def test_numbers_are_short_but_not_in_powers_of_ten_where_they_need_not_be(numbe
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_few_clusters_and_one_view_make_a_page(k, rng):
-    model = OMVCDR(n_clusters=k, n_init=1, random_state=0).fit(rng.normal(size=(30, 4)))
-    Page(render_fit(describe_fit(model, model._data)))
+    data = MultiViewData.of(rng.normal(size=(30, 4)))
+    model = OMVCDR(n_clusters=k, n_init=1, random_state=0).fit(data)
+    Page(render_fit(describe_fit(model, data)))
 
 
 def test_of_many_clusters_the_largest_are_described(rng, monkeypatch):
     monkeypatch.setattr("manyview.report.fit.N_CLUSTERS", 2)
-    model = OMVCDR(n_clusters=4, n_init=1, random_state=0).fit(rng.normal(size=(60, 4)))
-    result = describe_fit(model, model._data)
+    data = MultiViewData.of(rng.normal(size=(60, 4)))
+    model = OMVCDR(n_clusters=4, n_init=1, random_state=0).fit(data)
+    result = describe_fit(model, data)
     sizes = np.bincount(model.labels_)
     assert sorted(part["size"] for part in result["clusters"]) == sorted(sizes)[-2:]
     assert "The 2 largest clusters" in render_fit(result)

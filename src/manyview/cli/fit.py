@@ -8,8 +8,8 @@ import shlex
 import sys
 import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -41,13 +41,25 @@ from manyview.cost import estimate_cost
 from manyview.data.rows import Rows
 from manyview.exceptions import NotEnoughSamplesError, ViewError
 from manyview.inspection.association import associate
-from manyview.io import LoadedViews, open_views, read_meta, read_views
+from manyview.io import LoadedViews, Meta, open_views, read_meta, read_views
+from manyview.io.classes import column_of, find_classes
 from manyview.io.on_disk import is_pattern
 from manyview.omvcdr import OMVCDR
 from manyview.persistence.atomic import write_text
 from manyview.report import describe_fit, render_fit
+from manyview.report.truth import as_classes
+from manyview.utils.types import FloatArray
 
-__all__ = ["EXAMPLES", "FitRequest", "command", "estimate_run", "fit_run", "read_files"]
+__all__ = [
+    "EXAMPLES",
+    "FitRequest",
+    "Inputs",
+    "command",
+    "estimate_run",
+    "fit_run",
+    "read_files",
+    "read_inputs",
+]
 
 EXAMPLES = """
 [bold]Three omics tables[/], matched by the names of their samples:
@@ -57,6 +69,10 @@ EXAMPLES = """
 [bold]Clinical data[/] set against the clusters; --id names the column of names:
 
   manyview fit rna.csv meth.csv --clusters 4 --id patient --meta clinical.csv
+
+[bold]Known classes[/], a column that has no part in the fit, set beside it:
+
+  manyview fit rna.csv meth.csv --clusters 4 --truth subtype
 
 [bold]Embeddings[/], one array a view, rows in the same order:
 
@@ -92,6 +108,8 @@ class FitRequest:
         As `read_views` takes them.
     meta : path, optional
         A table that is set against the clusters.
+    truth : str, optional
+        Where the known classes are: a column of `meta` or of a view, FILE::COLUMN, or a file.
     seed, lam, starts, max_iter, jobs
         `random_state`, `lam`, `n_init`, `max_iter` and `n_jobs` of OMVCDR.
     scale : str
@@ -112,6 +130,7 @@ class FitRequest:
     nan: Literal["fail", "feature-mean", "drop-features"] = "fail"
     views: Sequence[str] | None = None
     meta: Path | None = None
+    truth: str | None = None
     seed: int = 0
     scale: str = "auto"
     lam: float = 0.5
@@ -145,7 +164,65 @@ class FitRequest:
         return model
 
 
-def fit_run(request: FitRequest, out: Path, console: Console) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What a run starts from.
+
+    Attributes
+    ----------
+    views : LoadedViews
+        The samples to cluster.
+    meta : Meta, optional
+        A table that is set against the clusters.
+    truth : pandas.Series, optional
+        Known classes that are set beside the clusters.
+    images : array of shape (n_samples, height, width), optional
+        A small picture of each sample.
+    notes : tuple of str
+        What a reader should know of `meta` and `truth`.
+    """
+
+    views: LoadedViews
+    meta: Meta | None = None
+    truth: pd.Series | None = None
+    images: FloatArray | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_inputs(request: FitRequest) -> Inputs:
+    """Read the views, and what is set against their clusters.
+
+    Parameters
+    ----------
+    request : FitRequest
+        Files and settings.
+
+    Returns
+    -------
+    Inputs
+    """
+    views = read_files(request)
+    names = _names(views)
+    meta = None if request.meta is None else read_meta(request.meta, names, id=request.id)
+    notes = () if meta is None else meta.notes
+    if request.truth is None:
+        return Inputs(views, meta, notes=notes)
+    features = [str(name) for of in views.data.feature_names if of is not None for name in of]
+    tables = [*([] if meta is None else [meta.table]), views.set_aside]
+    found = find_classes(request.truth, names, tables=tables, others=features, id=request.id)
+    column = found.table.columns[0]
+    if column in features:  # only a file of its own has said so
+        return read_inputs(replace(request, truth=f"{request.truth}::{column}"))
+    truth = as_classes(found.table[column], len(names))
+    return Inputs(views, meta, truth, notes=(*notes, *found.notes))
+
+
+def fit_run(
+    request: FitRequest,
+    out: Path,
+    console: Console,
+    read: Callable[[FitRequest], Inputs] = read_inputs,
+) -> dict[str, Any]:
     """Read views, cluster their samples, and write labels, model, result and report.
 
     Parameters
@@ -156,6 +233,8 @@ def fit_run(request: FitRequest, out: Path, console: Console) -> dict[str, Any]:
         Folder for the five files; made where it does not exist.
     console : rich.console.Console
         Where tables and progress are shown.
+    read : function of a FitRequest, default=read_inputs
+        What gives the views, once the folder is known to be usable.
 
     Returns
     -------
@@ -165,30 +244,27 @@ def fit_run(request: FitRequest, out: Path, console: Console) -> dict[str, Any]:
     model = request.estimator()
     with run_folder(out) as folder:
         with console.status("reading"):
-            loaded = read_files(request)
-        show_found(loaded.found, console)
-        show_notes(loaded.notes, console)
-        names = loaded.data.sample_names
-        assert names is not None  # tables have names, be it numbers
-        meta = None if request.meta is None else read_meta(request.meta, names, id=request.id)
-        seconds, warned = _fit(model, loaded, out / PASSES, console)
-        notes = [*loaded.notes, *warned]
-        tested = None
-        if meta is not None:
-            associations = associate(meta.table, model.labels_, seed=request.seed)
-            tested = associations.tested
-            notes += [*meta.notes, *_aside(associations.set_aside)]
-        result = describe_fit(
-            model,
-            loaded.data,
-            command=request.command,
-            sources=_sources(loaded),
-            meta=tested,
-            seconds=seconds,
-            notes=notes,
-        )
-        _write(folder, model, names, result)
-    show_notes(notes[len(loaded.notes) :], console)
+            inputs = read(request)
+        views = inputs.views
+        show_found(views.found, console)
+        show_notes(views.notes, console)
+        seconds, warned = _fit(model, views, out / PASSES, console)
+        tested, aside = _associations(inputs.meta, model, request.seed)
+        notes = list(dict.fromkeys([*views.notes, *warned, *inputs.notes, *aside]))
+        with console.status("describing"):
+            result = describe_fit(
+                model,
+                views.data,
+                command=request.command,
+                sources=_sources(views),
+                meta=tested,
+                seconds=seconds,
+                notes=notes,
+                truth=inputs.truth,
+                images=inputs.images,
+            )
+        _write(folder, model, _names(views), result)
+    show_notes(notes[len(views.notes) :], console)
     show_result(result, out, console)
     return _summary(model, result, out)
 
@@ -228,7 +304,8 @@ def read_files(request: FitRequest) -> LoadedViews:
         "nan": request.nan,
     }
     if request.engine != "stream" and not any(map(is_pattern, request.paths)):
-        return read_views(request.paths, view_names=request.views, **tabular)  # type: ignore[arg-type]
+        aside = () if request.truth is None else (column_of(request.truth),)
+        return read_views(request.paths, view_names=request.views, set_aside=aside, **tabular)  # type: ignore[arg-type]
     asked = [f"--{name}" for name, value in tabular.items() if value != getattr(FitRequest, name)]
     if asked:
         msg = (
@@ -284,15 +361,26 @@ def _fit(
     return seconds, said
 
 
-def _aside(columns: Sequence[dict[str, str]]) -> list[str]:
-    """Say which columns were not tested, a sentence a reason."""
+def _associations(
+    meta: Meta | None, model: OMVCDR, seed: int
+) -> tuple[list[dict[str, Any]] | None, list[str]]:
+    """Columns set against the clusters, and which were not tested, a sentence a reason."""
+    if meta is None:
+        return None, []
+    associations = associate(meta.table, model.labels_, seed=seed)
     by_reason: dict[str, list[str]] = {}
-    for column in columns:
+    for column in associations.set_aside:
         by_reason.setdefault(column["reason"], []).append(repr(column["column"]))
-    return [
+    return associations.tested, [
         f"Not set against the clusters: {', '.join(names)} ({reason})."
         for reason, names in by_reason.items()
     ]
+
+
+def _names(loaded: LoadedViews) -> pd.Index:
+    names = loaded.data.sample_names
+    assert names is not None  # what was read has names, be it numbers
+    return names
 
 
 def _sources(loaded: LoadedViews) -> list[dict[str, Any]]:
@@ -329,6 +417,7 @@ def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]
         "seconds": result["run"]["seconds"],
         "sources": result["sources"],
         "meta": result["meta"],
+        "truth": result["truth"],
         "notes": result["notes"],
     }
 
@@ -339,6 +428,14 @@ def command(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("manyview-run"),
     meta: Annotated[
         Path | None, typer.Option(help="Table to set against the clusters, such as clinical data.")
+    ] = None,
+    truth: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Known classes to set beside the clusters: a column of a view or of --meta, "
+            "FILE::COLUMN, or a file. They have no part in the fit.",
+        ),
     ] = None,
     id: SampleColumn = None,
     samples: Side = "auto",
@@ -379,6 +476,7 @@ def command(
         nan=nan,
         views=split_names(views),
         meta=meta,
+        truth=truth,
         seed=seed,
         scale=scale,
         lam=lam,

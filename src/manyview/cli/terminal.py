@@ -12,9 +12,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from manyview.report.truth import MEASURES
 from manyview.report.wording import count_clusters, tell_findings
 
-__all__ = ["show_associations", "show_clusters", "show_found", "show_notes", "show_result"]
+__all__ = [
+    "show_associations",
+    "show_clusters",
+    "show_found",
+    "show_notes",
+    "show_result",
+    "show_truth",
+]
 
 N_ROWS = 12  # of a table; the files have the rest
 COUNTS = ("samples", "features", "matched", "missing", "dropped")
@@ -81,6 +89,8 @@ def show_result(result: Mapping[str, Any], out: Path, console: Console) -> None:
     for finding in tell_findings(result).values():
         if finding:
             console.print(escape(finding))
+    if result["truth"]:
+        show_truth(result["truth"], console)
     if result["meta"]:
         show_associations(result["meta"], console)
     console.print(f"Written to {escape(str(out))}: labels, model, result and report.")
@@ -105,6 +115,37 @@ def show_clusters(clusters: Sequence[Mapping[str, Any]], console: Console) -> No
     console.print(table)
     if len(clusters) > N_ROWS:
         console.print(f"The {N_ROWS} largest are shown; the files have all.")
+
+
+def show_truth(truth: Mapping[str, Any], console: Console) -> None:
+    """Print how well a fit, and k-means, find the known classes.
+
+    Parameters
+    ----------
+    truth : mapping
+        The part of that name of a described fit.
+    console : rich.console.Console
+        Where to.
+    """
+    methods = truth["methods"]
+    best = {key: max(method["metrics"][key] for method in methods) for key in MEASURES}
+    table = _table("method", *MEASURES.values(), "seconds", n_texts=1)
+    for method in methods[:N_ROWS]:
+        values = method["metrics"]
+        shown = [
+            f"[bold green]{values[key]:.3f}[/]"
+            if values[key] == best[key]
+            else f"{values[key]:.3f}"
+            for key in MEASURES
+        ]
+        seconds = "–" if method["seconds"] is None else f"{method['seconds']:.2f}"
+        table.add_row(escape(method["name"]), *shown, seconds)
+    console.print(table)
+    without = f", {truth['n_without']:,} have no known class" if truth["n_without"] else ""
+    console.print(
+        f"Known classes ({escape(truth['name'])}) of {truth['n_samples']:,} samples{without}; "
+        "they were not used for clustering."
+    )
 
 
 def show_associations(meta: Sequence[Mapping[str, Any]], console: Console) -> None:

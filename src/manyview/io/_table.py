@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ class Table:
     """Numbers of one view, with names along the sides that have some.
 
     `is_turnable` is False where the format says which side the samples are on; `has_id` is True
-    where the user named the column of sample names. `title` is the header of the row names.
+    where the user named the column of sample names. `title` is the header of the row names. Columns
+    that are no features go by their names in `set_aside`; `others` holds their values.
     """
 
     view: str
@@ -37,6 +39,7 @@ class Table:
     has_id: bool = False
     is_turned: bool = False
     set_aside: tuple[str, ...] = ()
+    others: pd.DataFrame = field(default_factory=pd.DataFrame)
     notes: tuple[str, ...] = ()
 
     @property
@@ -58,6 +61,29 @@ class Table:
             rows=self.columns,
             columns=self.rows,
             is_turned=not self.is_turned,
+            others=pd.DataFrame(),  # they are about features now
+        )
+
+    def without(self, features: Collection[str]) -> Table:
+        """The table with some of its features set aside."""
+        if self.columns is None or not (is_out := self.columns.isin(features)).any():
+            return self
+        names, is_in = self.columns[is_out], np.flatnonzero(~is_out)
+        if is_in.size == 0:
+            msg = (
+                f"{self.file} has no feature but {', '.join(names)}; expected others to cluster by."
+            )
+            raise ViewError(msg)
+        taken = self.values[:, np.flatnonzero(is_out)]
+        dense = taken.toarray() if isinstance(taken, sparse.csr_array) else np.asarray(taken)
+        return replace(
+            self,
+            values=self.values[:, is_in],
+            columns=self.columns[is_in],
+            set_aside=(*self.set_aside, *names),
+            others=self.others.reindex(range(len(dense))).assign(
+                **dict(zip(names, dense.T, strict=True))
+            ),
         )
 
     def of_samples(self, rows: Any) -> Table:
@@ -104,8 +130,16 @@ def from_frame(frame: pd.DataFrame, view: str, file: str, format: str, id: str |
         title=_in_one_line(frame.index.name or "") if chosen is None else header[chosen],
         has_id=has_id,
         set_aside=(*(header[j] for j in others), *(f"{name} (empty)" for name in empty)),
+        others=_set_aside(frame, header, others),
         notes=tuple(_nearly_numbers(frame.iloc[:, others], file)),
     )
+
+
+def _set_aside(frame: pd.DataFrame, header: list[str], others: Any) -> pd.DataFrame:
+    """The columns that are no numbers, rows by position; of two with one name the first."""
+    table = frame.iloc[:, others].set_axis([header[j] for j in others], axis=1)
+    first: pd.DataFrame = table.loc[:, ~table.columns.duplicated()]
+    return first.reset_index(drop=True)
 
 
 def is_numbering(names: pd.Index | None) -> bool:

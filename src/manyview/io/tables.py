@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import pandas as pd
@@ -46,11 +46,14 @@ class LoadedViews:
         set aside; NaN among the values that were taken, and what was done with them.
     notes : tuple of str
         What was decided for the user, and what may be unexpected, a sentence each.
+    set_aside : pandas.DataFrame
+        The columns that were set aside, one row a sample; NaN where no file says anything.
     """
 
     data: MultiViewData
     found: pd.DataFrame
     notes: tuple[str, ...]
+    set_aside: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 def read_views(
@@ -61,6 +64,7 @@ def read_views(
     missing: Missing = "keep",
     nan: Nan = "fail",
     view_names: Sequence[str] | None = None,
+    set_aside: Sequence[str] = (),
 ) -> LoadedViews:
     r"""Read views from files, match their samples by name, and check them.
 
@@ -81,6 +85,8 @@ def read_views(
         the feature out. A sample with nothing but NaN lacks the view.
     view_names : sequence of str, optional
         Names of the views; None takes those of the files, sheets or arrays.
+    set_aside : sequence of str, default=()
+        Names of columns that are no features although they hold numbers, such as known classes.
 
     Returns
     -------
@@ -94,10 +100,10 @@ def read_views(
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "rna.csv").write_text("sample,g1,g2\na,1,2\nb,3,4\nc,5,6\n")
     >>> _ = (folder / "protein.csv").write_text("feature,c,a\np1,0.5,0.25\n")
-    >>> intake = read_views([folder / "rna.csv", folder / "protein.csv"])
-    >>> intake.data
+    >>> loaded = read_views([folder / "rna.csv", folder / "protein.csv"])
+    >>> loaded.data
     MultiViewData(3 samples; rna (2), protein (1); 17% of rows missing)
-    >>> list(intake.found["orientation"])
+    >>> list(loaded.found["orientation"])
     ['rows', 'columns']
     """
     check_options(samples=(samples, Samples), missing=(missing, Missing), nan=(nan, Nan))
@@ -106,6 +112,7 @@ def read_views(
     notes += [note for table in tables for note in table.notes]
     tables, remarks = orient(tables, samples)
     notes += [*remarks, *_without_id(tables, id)]
+    tables = [table.without(set_aside) for table in tables]
     check_names(tables)
     tables, remarks = name_samples(tables)
     notes += remarks
@@ -113,7 +120,19 @@ def read_views(
     found = pd.DataFrame(
         [described(table, part, names, tables) for table, part in zip(tables, filled, strict=True)]
     )
-    return LoadedViews(assembled(filled, names), found, tuple(notes))
+    return LoadedViews(assembled(filled, names), found, tuple(notes), _others(tables, names))
+
+
+def _others(tables: Sequence[Table], names: pd.Index) -> pd.DataFrame:
+    """What was set aside, by sample; of columns with one name the first that has a value."""
+    columns: dict[str, pd.Series] = {}
+    for table in tables:
+        for name, values in table.others.set_axis(table.samples[: len(table.others)]).items():
+            column, earlier = values.astype(object).reindex(names), columns.get(str(name))
+            columns[str(name)] = (
+                column if earlier is None else earlier.where(earlier.notna(), column)
+            )
+    return pd.DataFrame(columns, index=names)
 
 
 def _without_id(tables: Sequence[Table], id: str | None) -> list[str]:

@@ -1,7 +1,6 @@
-"""What a clustering found: fits to a dict of plain values, the dict to a page or to a terminal."""
+"""What a clustering found: a fit to a dict of plain values, and the dict to a page."""
 
 from manyview.report.fit import describe_fit
-from manyview.report.html import render, render_fit
-from manyview.report.summary import Outcome, summarize
+from manyview.report.html import render_fit
 
-__all__ = ["Outcome", "describe_fit", "render", "render_fit", "summarize"]
+__all__ = ["describe_fit", "render_fit"]

@@ -1,13 +1,15 @@
 """A fit to a dict of plain values: all that its page needs, and its JSON twin.
 
-Each key is one part: ``data``, ``clusters``, ``confidence``, ``weights``, ``heatmap``, ``map``,
-``meta``, ``objective``, ``sources``, ``notes`` and ``run``.
+Each key is one part: ``data``, ``clusters``, ``truth``, ``confidence``, ``weights``, ``heatmap``,
+``map``, ``meta``, ``objective``, ``sources``, ``notes`` and ``run``.
 """
 
 from __future__ import annotations
 
 import math
+import platform
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -17,9 +19,11 @@ from scipy import sparse
 from manyview.data.views import MultiViewData
 from manyview.inspection import Explanation, FittedModel
 from manyview.inspection.explain import DOUBTFUL
+from manyview.report.pictures import as_pictures
 from manyview.report.sample_map import describe_map
-from manyview.report.summary import describe_objective, describe_run, describe_weights
+from manyview.report.truth import as_classes, describe_truth
 from manyview.utils.memory import peak_memory
+from manyview.utils.types import FloatArray
 
 __all__ = ["FORMAT", "describe_fit"]
 
@@ -29,6 +33,7 @@ N_FEATURES = 5  # of a view and cluster
 N_STRONGEST = 3  # of a cluster, in its headline
 N_SAMPLES = 8  # typical and doubtful ones, of a cluster
 N_BINS = 20  # of the histogram of confidence
+LIBRARIES = ("manyview", "numpy", "scipy", "scikit-learn", "numba")
 
 
 def describe_fit(
@@ -40,6 +45,8 @@ def describe_fit(
     meta: Sequence[Mapping[str, Any]] | None = None,
     seconds: float | None = None,
     notes: Sequence[str] = (),
+    truth: Any = None,
+    images: FloatArray | None = None,
 ) -> dict[str, Any]:
     """Gather what a reader of the report of a fit wants to know.
 
@@ -60,6 +67,11 @@ def describe_fit(
         Time of the fit.
     notes : sequence of str, optional
         What a reader should know of how the data were read and the fit was made.
+    truth : array-like of shape (n_samples,), optional
+        Known classes to set beside the clusters and beside those of k-means: text or whole numbers
+        in the order of the samples, None or NaN where a class is not known.
+    images : array of shape (n_samples, height, width), optional
+        A small picture of each sample, from 0 (paper) to the largest value (ink).
 
     Returns
     -------
@@ -77,20 +89,22 @@ def describe_fit(
     3
     """
     explanation = model.explain(data)
+    classes = None if truth is None else as_classes(truth, len(data))
     result = {
         "format": FORMAT,
         "data": _data(model, data),
-        "clusters": _clusters(explanation),
+        "clusters": _clusters(explanation, images),
+        "truth": None if classes is None else describe_truth(model, data, classes, seconds),
         "confidence": _confidence(model),
-        "weights": describe_weights(model),
+        "weights": _weights(model),
         "heatmap": _heatmap(explanation),
-        "map": describe_map(explanation, data, model.view_weights_),
+        "map": describe_map(explanation, data, model.view_weights_, classes),
         "meta": None if meta is None else list(meta),
-        "objective": describe_objective(model),
+        "objective": _objective(model),
         "sources": None if sources is None else list(sources),
         "notes": list(notes),
         "run": {
-            **describe_run(model),
+            **_run(model),
             "repeat": _repeat(model, data) if command is None else [command],
             "seconds": seconds,
             "peak_bytes": peak_memory(),
@@ -120,14 +134,14 @@ def _data(model: FittedModel, data: MultiViewData) -> dict[str, Any]:
     }
 
 
-def _clusters(explanation: Explanation) -> list[dict[str, Any]]:
+def _clusters(explanation: Explanation, images: FloatArray | None) -> list[dict[str, Any]]:
     """Each of the largest clusters, in the order of their numbers."""
     samples = explanation.confidence
     sizes = samples["cluster"].value_counts()
     median = samples.groupby("cluster")["confidence"].median()
     doubtful = samples.loc[samples["confidence"] < DOUBTFUL, "cluster"].value_counts()
     features = dict(list(explanation.features.groupby("cluster")))
-    typical = dict(list(explanation.exemplars.groupby("cluster")["sample"]))
+    typical = dict(list(explanation.exemplars.groupby("cluster")))
     unsure = dict(list(explanation.doubtful.groupby("cluster")))
     return [
         {
@@ -139,7 +153,8 @@ def _clusters(explanation: Explanation) -> list[dict[str, Any]]:
             "view_weights": explanation.view_weights.loc[c].to_dict(),
             "strongest": _strongest(features[c]) if c in features else [],
             "features": _top_features(features[c]) if c in features else [],
-            "typical": [str(name) for name in typical[c].head(N_SAMPLES)],
+            "typical": [str(name) for name in typical[c]["sample"].head(N_SAMPLES)],
+            "pictures": as_pictures(images, typical[c]["position"].head(N_SAMPLES)),
             "doubtful": _unsure(unsure[c]) if c in unsure else [],
         }
         for c in sorted(sizes.index[:N_CLUSTERS])
@@ -175,6 +190,44 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """Rows as dicts; names of features and samples, the first column, as text."""
     columns = [table.iloc[:, 0].astype(str), *(table.iloc[:, j] for j in range(1, table.shape[1]))]
     return [dict(zip(table.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _weights(model: FittedModel) -> dict[str, Any]:
+    sizes = [bases[0].shape[1] for bases in model.bases_]  # d_p
+    spaces = [f"{size} dimension{'s' if size > 1 else ''}" for size in sizes]
+    named = {
+        "spaces": zip(spaces, model.space_weights_, strict=True),
+        "views": zip(model.view_names_, model.view_weights_, strict=True),
+    }
+    return {
+        kind: [{"name": name, "weight": weight} for name, weight in pairs]
+        for kind, pairs in named.items()
+    }
+
+
+def _objective(model: FittedModel) -> dict[str, Any]:
+    return {
+        "history": model.objective_history_.tolist(),
+        "final": model.objective_,
+        "n_iter": model.n_iter_,
+        "n_starts": model.n_init,
+        "converged": bool(model.converged_),
+    }
+
+
+def _run(model: FittedModel) -> dict[str, Any]:
+    """The model as code, its parameters, the seed, and the versions of libraries."""
+    parameters = {
+        name: value if value is None or isinstance(value, bool | int | float | str) else repr(value)
+        for name, value in model.get_params().items()
+    }
+    return {
+        "model": " ".join(repr(model).split()),
+        "parameters": parameters,
+        "seed": parameters["random_state"],
+        "versions": {"python": platform.python_version()}
+        | {library: version(library) for library in LIBRARIES},
+    }
 
 
 def _confidence(model: FittedModel) -> dict[str, Any]:

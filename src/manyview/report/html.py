@@ -7,62 +7,19 @@ from typing import Any
 
 from jinja2 import Environment
 
-from manyview.report.drawing import N_COLORS, place_bars, place_curve
-from manyview.report.summary import MEASURES
+from manyview.report.truth import MEASURES
 from manyview.report.wording import as_percent, count_clusters, tell_findings
 from manyview.utils.pages import page_environment
 
-__all__ = ["FIT_SECTIONS", "SECTIONS", "render", "render_fit"]
+__all__ = ["SECTIONS", "render_fit"]
 
-# Sections by name, each with its template, in the order of the page. A section whose part of the
-# dict is missing or None is left out; one that is of no part is always there.
-SECTIONS = {
-    name: f"section-{name}.html"
-    for name in ("data", "methods", "objective", "weights", "map", "clusters", "run")
-}
-FIT_SECTIONS = {
-    "clusters": "fit-clusters.html",
-    "confidence": "fit-confidence.html",
-    "map": "section-map.html",
-    "weights": "fit-weights.html",
-    "heatmap": "fit-features.html",
-    "samples": "fit-samples.html",
-    "meta": "fit-meta.html",
-    "objective": "section-objective.html",
-    "data": "fit-data.html",
-    "run": "fit-run.html",
-}
-
-
-def render(summary: Mapping[str, Any]) -> str:
-    """Write a summary as one self-contained HTML page.
-
-    Parameters
-    ----------
-    summary : mapping
-        As `summarize` returns it. A section whose part is missing is left out.
-
-    Returns
-    -------
-    str
-        The page. All but the map can be read without JavaScript.
-    """
-    data = summary["data"]
-    drawn = {}
-    if "objective" in summary:
-        drawn["objective"] = place_curve(summary["objective"]["history"])
-    return (
-        _environment()
-        .get_template("base.html")
-        .render(
-            summary,
-            title=f"{data['n_samples']} {data['topic']} in {data['n_clusters']} clusters",
-            sections={name: path for name, path in SECTIONS.items() if name in summary},
-            measures=MEASURES,
-            n_colors=N_COLORS,
-            drawn=drawn,
-        )
-    )
+# In the order of the page, each with its template. One whose part of the dict is missing or empty
+# is left out; "samples" shows the clusters again.
+SECTIONS = (
+    *("clusters", "truth", "confidence", "map", "weights", "heatmap", "samples", "meta"),
+    *("objective", "data", "run"),
+)
+N_COLORS = 10  # of the palette in style.css
 
 
 def render_fit(result: Mapping[str, Any]) -> str:
@@ -78,23 +35,19 @@ def render_fit(result: Mapping[str, Any]) -> str:
     str
         The page. All but the map can be read without JavaScript.
     """
-    data, confidence = result["data"], result["confidence"]
-    is_given = {name: result.get(name, ()) is not None for name in FIT_SECTIONS}
-    is_given["meta"] = bool(result.get("meta"))  # columns that could not be tested are in the notes
+    data, given = result["data"], {"truth": None, **result}  # of an older version there is none
+    rows = given["truth"]["table"]["rows"] if given["truth"] else ()
     return (
         _environment()
         .get_template("base.html")
         .render(
-            result,
+            given,
             title=f"{data['n_samples']:,} samples in {count_clusters(data['n_clusters'])}",
-            sections={name: path for name, path in FIT_SECTIONS.items() if is_given[name]},
+            sections=[name for name in SECTIONS if given.get(name, name == "samples")],
             n_colors=N_COLORS,
-            pictures=None,
+            measures=MEASURES,
             words=tell_findings(result),
-            drawn={
-                "objective": place_curve(result["objective"]["history"]),
-                "confidence": place_bars(confidence["histogram"]),
-            },
+            main_classes={row["cluster"]: row["main"] for row in rows},
         )
     )
 

@@ -23,7 +23,10 @@ STRAY = 0.002  # share of the samples at each end that may lie on the border of 
 
 
 def describe_map(
-    explanation: Explanation, data: MultiViewData, view_weights: FloatArray
+    explanation: Explanation,
+    data: MultiViewData,
+    view_weights: FloatArray,
+    classes: pd.Series | None = None,
 ) -> dict[str, Any]:
     """Pack the map of an explanation.
 
@@ -35,14 +38,17 @@ def describe_map(
         The samples of the fit.
     view_weights : array of shape (n_views,)
         Which views matter most.
+    classes : pandas.Series, optional
+        Known classes, as `as_classes` returns them.
 
     Returns
     -------
     dict
         `n_drawn`; in base64 `cluster` (uint32), `confidence` (uint8, 255 is 1) and `position`
         (uint32); `layouts`, each with a name and `xy` (uint16: x, y, x, y and so on; 65535 is
-        nowhere); `present`, for each view that some samples lack, as uint8; `names` and `classes`
-        or None.
+        nowhere); `present`, for each view that some samples lack, as uint8; `names` or None; and
+        `classes` or None: their name, their names and the code of each sample (uint32), which is
+        the number of classes where none is known.
     """
     places, rows = explanation.map, explanation.map["position"].to_numpy()
     heaviest = sorted(np.argsort(-view_weights, kind="stable")[:MOST_VIEWS])
@@ -59,8 +65,14 @@ def describe_map(
         ],
         "present": _presence(data, rows),
         "names": None if data.sample_names is None else _short(places.index),
-        "classes": None,
+        "classes": None if classes is None else _classes(classes.iloc[rows]),
     }
+
+
+def _classes(classes: pd.Series) -> dict[str, Any]:
+    names, codes = classes.cat.categories, classes.cat.codes.to_numpy()
+    codes = np.where(codes < 0, len(names), codes)
+    return {"name": classes.name, "names": _short(names), "codes": _base64(codes, np.uint32)}
 
 
 def _presence(data: MultiViewData, rows: NDArray[np.intp]) -> list[dict[str, str]]:

@@ -5,9 +5,8 @@
   const root = document.querySelector(".map");
   const canvas = root.querySelector("canvas");
   const tip = root.querySelector(".tip");
-  const picture = tip.querySelector(".tile");
   const control = (name) => root.querySelector(`.controls [name="${name}"]`);
-  const SPAN = 65534, NOWHERE = 65535, CELLS = 128, REACH = 10, MOST_ZOOM = 200, MOST_PINS = 60;
+  const SPAN = 65534, NOWHERE = 65535, CELLS = 128, REACH = 10, MOST_ZOOM = 200, MOST_PINS = 60, MOST_NAMES = 40, UNKNOWN = 266;
 
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const n = data.n_drawn;
@@ -35,10 +34,13 @@
       text: `has ${view}`, index: (i) => (flags[i] ? 0 : 6), key: `Blue has the view ${view}, orange lacks it.`,
     };
   });
-  if (data.classes) {
-    const values = [...new Set(data.classes.values)].sort();
-    const code = Uint32Array.from(data.classes.values, (value) => values.indexOf(value));
-    COLORINGS.classes = { text: data.classes.name, index: (i) => code[i] % 10 };
+  const classes = data.classes;
+  const code = classes && new Uint32Array(bytes(classes.codes).buffer);
+  const classOf = (i) => classes.names[code[i]] ?? "not known";
+  if (classes) {
+    const paint = (c) => (c < classes.names.length ? c % 10 : UNKNOWN);
+    COLORINGS.classes = { text: `known ${classes.name}`, key: `Known ${classes.name}: `, index: (i) => paint(code[i]), names: [...classes.names] };
+    if (code.includes(classes.names.length)) COLORINGS.classes.names.push("not known");
   }
   let palette = [];
   let paper = [255, 255, 255];
@@ -55,10 +57,19 @@
     palette = Array.from({ length: 10 }, (_, c) => parse(`--color-${c}`));
     const [low, high] = [palette[6], palette[0]];
     for (let t = 0; t < 256; t++) palette.push(low.map((part, j) => part + ((high[j] - part) * t) / 255));
+    palette.push(parse("--line")); // at UNKNOWN
   }
 
   function fillSelect(select, entries) {
     for (const [value, text] of entries) select.append(new Option(text, value));
+  }
+
+  function chip(name, c) { // a class in its color
+    const mark = document.createElement("span");
+    mark.className = "chip";
+    mark.style.setProperty("--color", c < classes.names.length ? `var(--color-${c % 10})` : "var(--line)");
+    mark.textContent = name;
+    return mark;
   }
 
   // places
@@ -222,15 +233,10 @@
     redraw();
     if (i < 0) return;
     const lines = [nameOf(i), `cluster ${cluster[i]}, confidence ${(confidence[i] / 255).toFixed(2)}`];
-    if (data.classes) lines.push(`${data.classes.name} ${data.classes.values[i]}`);
+    if (classes) lines.push(`${classes.name}: ${classOf(i)}`);
     const lacks = present.filter(({ flags }) => !flags[i]).map(({ view }) => view);
     if (lacks.length) lines.push(`lacks ${lacks.join(", ")}`);
-    tip.querySelector("span").textContent = lines.join("\n");
-    if (picture) {
-      const across = getComputedStyle(picture).getPropertyValue("--columns");
-      picture.style.setProperty("--x", position[i] % across);
-      picture.style.setProperty("--y", Math.floor(position[i] / across));
-    }
+    tip.textContent = lines.join("\n");
     const x = atX(xy[2 * i] / SPAN);
     tip.style.left = `${x}px`;
     tip.style.top = `${Math.min(Math.max(atY(xy[2 * i + 1] / SPAN), 30), height - 30)}px`;
@@ -298,8 +304,8 @@
   fillSelect(control("color"), Object.entries(COLORINGS).map(([value, { text }]) => [value, text]));
   fillSelect(control("layout"), layouts.map(({ name }, index) => [index, name]));
   control("color").addEventListener("change", (event) => {
-    const key = root.querySelector(".key");
-    key.textContent = COLORINGS[event.target.value].key || "";
+    const key = root.querySelector(".key"), { key: text = "", names = [] } = COLORINGS[event.target.value];
+    key.replaceChildren(text, ...names.slice(0, MOST_NAMES).map(chip), names.length > MOST_NAMES ? "…" : "");
     key.hidden = !key.textContent;
     redraw();
   });
