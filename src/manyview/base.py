@@ -20,32 +20,6 @@ from manyview.data.scaling import SCALINGS, is_scale
 from manyview.data.views import MultiViewData, is_list_of_views, is_one_table, sample_names
 from manyview.exceptions import NotEnoughSamplesError, ViewError
 
-__all__ = [
-    "COUNT",
-    "COUNTS",
-    "FLAG",
-    "LIMIT",
-    "NONE",
-    "Allowed",
-    "MultiViewClusterer",
-    "allowed_values",
-    "check_parameter",
-    "check_parameters",
-    "checked_weights",
-    "either",
-    "generator",
-    "is_count",
-    "is_number",
-    "keeps_sample_names",
-    "min_samples",
-    "number",
-    "one_of",
-    "param",
-    "scale_option",
-    "validate_new_views",
-    "validate_views",
-]
-
 Class = TypeVar("Class", bound=type)
 
 

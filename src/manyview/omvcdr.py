@@ -62,8 +62,6 @@ from manyview.solver.updates import objective
 from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray
 
-__all__ = ["OMVCDR"]
-
 
 @keeps_sample_names
 @dataclass(eq=False, repr=False)

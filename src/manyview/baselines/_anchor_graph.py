@@ -8,10 +8,8 @@ from scipy import sparse
 from manyview.baselines._base import Budget
 from manyview.baselines._finish import dense
 from manyview.baselines._structured_graph import Edges
-from manyview.data.views import View
+from manyview.data.conversion import View
 from manyview.utils.types import FloatArray, IntArray
-
-__all__ = ["BLOCK", "anchor_graph", "joint_support"]
 
 BLOCK = 2**23  # distances at a time: 64 MB
 

@@ -7,17 +7,8 @@ from typing import Literal, cast
 import numpy as np
 from scipy import linalg, sparse
 
-from manyview.data.views import View
+from manyview.data.conversion import View
 from manyview.utils.types import FloatArray
-
-__all__ = [
-    "Scale",
-    "ScaledView",
-    "block_bytes",
-    "row_blocks",
-    "scale_view",
-    "spectral_embedding",
-]
 
 Scale = Literal["z"] | None
 

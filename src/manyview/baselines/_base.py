@@ -10,8 +10,6 @@ from manyview.base import COUNT, LIMIT, MultiViewClusterer, param
 from manyview.data.views import MultiViewData
 from manyview.exceptions import DeclinedError, ViewError
 
-__all__ = ["Baseline", "Budget"]
-
 
 @dataclass(eq=False, repr=False)
 class Baseline(MultiViewClusterer):

@@ -4,8 +4,6 @@ import numpy as np
 
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = ["alternate_rows"]
-
 _DIGITS = 12
 _SPENT = 1e-300  # of the highest score: below, s(1 − s) has nothing left to tell rows apart
 

@@ -12,8 +12,6 @@ from sklearn.cluster import KMeans
 from manyview.baselines._base import Budget
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = ["best_kmeans", "cluster_sums", "dense", "inverse_weights", "polar", "unit_rows"]
-
 _MAX_LLOYD = 100  # as in the published programs
 _CHUNK_ROWS = 8192  # few enough for float32 sums, many enough for BLAS
 

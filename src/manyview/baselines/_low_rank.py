@@ -11,8 +11,6 @@ from scipy import linalg
 
 from manyview.utils.types import FloatArray
 
-__all__ = ["State", "iterate", "shrink_columns", "threshold"]
-
 
 @dataclass(frozen=True)
 class State:

@@ -12,17 +12,10 @@ from scipy import sparse
 from manyview.base import Allowed, check_parameter, is_count
 from manyview.baselines._base import Budget
 from manyview.baselines._finish import dense, unit_rows
+from manyview.data.conversion import View
 from manyview.data.scaling import ViewScaling, fit_scalings, scaling_names
-from manyview.data.views import MultiViewData, View
+from manyview.data.views import MultiViewData
 from manyview.kernels.block import ViewRows
-
-__all__ = [
-    "VIEW",
-    "Rows",
-    "Scale",
-    "joined_views",
-    "scaled_views",
-]
 
 Rows: TypeAlias = NDArray[np.floating[Any]]
 Scale: TypeAlias = str | Sequence[str] | None

@@ -5,8 +5,6 @@ from scipy import linalg
 
 from manyview.utils.types import FloatArray
 
-__all__ = ["project_rows", "solve_simplex_qp"]
-
 _GAP = 1e-11  # of the largest entries: how far below zero a multiplier may lie
 _RIDGE = 1e-12  # of the largest diagonal entry: keeps a singular Hessian strictly convex
 

@@ -10,10 +10,8 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from manyview.baselines._base import Budget
 from manyview.baselines._finish import dense, unit_rows
-from manyview.data.views import View
+from manyview.data.conversion import View
 from manyview.utils.types import FloatArray
-
-__all__ = ["KernelSpectrum", "kernel_spectrum", "spectral_rows"]
 
 _NEGLIGIBLE = 1e-10  # of the largest eigenvalue
 _SMALL = 500  # samples; below, a dense decomposition is as fast as Lanczos'

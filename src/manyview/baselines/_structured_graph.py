@@ -16,8 +16,6 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = ["Edges", "StructuredGraph", "project_groups", "structure_graph"]
-
 _MAX_PASSES = 50
 _FIRST_LAM = 0.1
 _SLACK = 1e-7  # of a sum of eigenvalues

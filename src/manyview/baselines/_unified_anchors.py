@@ -31,8 +31,6 @@ from manyview.baselines._simplex import project_rows, solve_simplex_qp
 from manyview.data.views import MultiViewData
 from manyview.utils.types import FloatArray
 
-__all__ = ["Rule", "State", "UnifiedAnchorClusterer", "states"]
-
 _FIRST_JUDGED = 10  # no stop before this iteration, as in the published programs
 
 

@@ -43,8 +43,6 @@ from manyview.data.views import MultiViewData
 from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = ["AWMVC"]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class AWMVC(Baseline):

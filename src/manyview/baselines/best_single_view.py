@@ -33,8 +33,6 @@ from manyview.baselines._scaling import Rows, Scale, joined_views
 from manyview.data.views import MultiViewData
 from manyview.utils.types import FloatArray
 
-__all__ = ["BestSingleView"]
-
 _SILHOUETTE_ROWS = 1000
 Labels = NDArray[np.int32]
 

@@ -25,8 +25,6 @@ from manyview.baselines._finish import best_kmeans
 from manyview.baselines._scaling import Scale, joined_views
 from manyview.data.views import MultiViewData
 
-__all__ = ["ConcatKMeans"]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ConcatKMeans(Baseline):

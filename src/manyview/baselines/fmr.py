@@ -53,8 +53,6 @@ from manyview.data.views import MultiViewData
 from manyview.exceptions import ConvergenceWarning
 from manyview.utils.types import FloatArray
 
-__all__ = ["FMR"]
-
 _FIRST_MU, _LAST_MU, _MU_GROWTH = 1e-5, 1e10, 1.1
 _MAX_STEPS = 20_000
 _KMEANS_RUNS = 20

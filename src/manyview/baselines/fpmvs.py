@@ -37,8 +37,6 @@ from manyview.base import COUNT, FLAG, number, one_of, param
 from manyview.baselines._anchors import Scale
 from manyview.baselines._unified_anchors import Rule, UnifiedAnchorClusterer
 
-__all__ = ["FPMVS"]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class FPMVS(UnifiedAnchorClusterer):

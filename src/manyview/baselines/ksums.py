@@ -41,8 +41,6 @@ from manyview.data.views import MultiViewData
 from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray
 
-__all__ = ["KSums"]
-
 Labels = NDArray[np.int32]
 
 

@@ -46,8 +46,6 @@ from manyview.baselines._simplex import solve_simplex_qp
 from manyview.data.views import MultiViewData
 from manyview.utils.types import FloatArray
 
-__all__ = ["LMVSC"]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LMVSC(Baseline):

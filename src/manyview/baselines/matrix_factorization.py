@@ -34,8 +34,6 @@ from manyview.baselines._scaling import VIEW, Rows, Scale, joined_views
 from manyview.data.views import MultiViewData
 from manyview.utils.types import FloatArray
 
-__all__ = ["MatrixFactorizationClustering"]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class MatrixFactorizationClustering(Baseline):

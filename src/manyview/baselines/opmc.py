@@ -44,8 +44,6 @@ from manyview.data.views import MultiViewData
 from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray
 
-__all__ = ["OPMC"]
-
 Labels = NDArray[np.int32]
 
 

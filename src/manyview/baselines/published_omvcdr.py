@@ -54,11 +54,10 @@ from scipy.special import softmax
 from manyview.base import COUNT, FLAG, number, one_of, param
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import dense
-from manyview.data.views import MultiViewData, View
+from manyview.data.conversion import View
+from manyview.data.views import MultiViewData
 from manyview.exceptions import ConvergenceWarning
 from manyview.utils.types import FloatArray
-
-__all__ = ["PublishedOMVCDR"]
 
 _MAX_LLOYD = 100  # MATLAB's default
 _MAX_SWEEPS = 1000

@@ -51,11 +51,10 @@ from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._das import alternate_rows
 from manyview.baselines._finish import best_kmeans
 from manyview.baselines._structured_graph import Edges, StructuredGraph, structure_graph
-from manyview.data.views import MultiViewData, View
+from manyview.data.conversion import View
+from manyview.data.views import MultiViewData
 from manyview.exceptions import ConvergenceWarning
 from manyview.utils.types import FloatArray
-
-__all__ = ["SFMC"]
 
 _MAX_ANCHORS = 5000
 _KMEANS_RUNS = 20

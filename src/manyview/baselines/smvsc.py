@@ -38,8 +38,6 @@ from manyview.base import COUNT, FLAG, NONE, either, number, one_of, param
 from manyview.baselines._anchors import Scale
 from manyview.baselines._unified_anchors import Rule, UnifiedAnchorClusterer
 
-__all__ = ["SMVSC"]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SMVSC(UnifiedAnchorClusterer):

@@ -10,8 +10,6 @@ from rich.console import Console
 
 from manyview.study.benchmark import BenchmarkRequest, benchmark_session
 
-__all__ = ["command"]
-
 
 def command(
     sets: Annotated[list[str] | None, typer.Argument(help="Names of sets; none: all.")] = None,

@@ -26,8 +26,6 @@ from manyview.model_selection import Choice, choose
 from manyview.persistence.atomic import RowLog, atomic_path, write_text
 from manyview.study.progress import run_bar
 
-__all__ = ["EXAMPLES", "ChooseRequest", "choose_session", "command"]
-
 EXAMPLES = """
 [bold]How many clusters[/], which scaling and which λ:
 

@@ -8,8 +8,6 @@ import typer
 
 from manyview.study.paper import cite
 
-__all__ = ["command"]
-
 
 def command(
     method: Annotated[str, typer.Argument(help="A method, such as omvcdr or lmvsc.")],

@@ -20,8 +20,6 @@ from manyview.datasets.benchmark_sets import (
 from manyview.datasets.fetching import PUBLIC_SETS, fetch_benchmark
 from manyview.datasets.registry import find_paper_set
 
-__all__ = ["app", "choose_subcommand", "fetch_dataset", "list_datasets", "list_sets", "show_sets"]
-
 COLUMNS = ("name", "samples", "features", "classes", "license", "source", "warning")
 
 

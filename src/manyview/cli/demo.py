@@ -17,8 +17,6 @@ from manyview.io import LoadedViews
 from manyview.omvcdr import OMVCDR
 from manyview.utils.threads import limit_threads
 
-__all__ = ["command", "run_demo"]
-
 IMAGE_SHAPE = (8, 8)
 
 

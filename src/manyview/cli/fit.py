@@ -50,17 +50,6 @@ from manyview.report import describe_fit, render_fit
 from manyview.report.truth import as_classes
 from manyview.utils.types import FloatArray
 
-__all__ = [
-    "EXAMPLES",
-    "FitRequest",
-    "Inputs",
-    "command",
-    "estimate_run",
-    "fit_run",
-    "read_files",
-    "read_inputs",
-]
-
 EXAMPLES = """
 [bold]Three omics tables[/], matched by the names of their samples:
 

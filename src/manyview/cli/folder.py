@@ -12,8 +12,6 @@ import pandas as pd
 
 from manyview.persistence.atomic import atomic_path
 
-__all__ = ["FILES", "MODEL", "PASSES", "run_folder", "write_table"]
-
 MODEL = "model.mv"
 PASSES = ".passes"  # of a fit that is not done
 FILES = ("labels.csv", "labels.parquet", MODEL, "result.json", "report.html")

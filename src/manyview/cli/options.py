@@ -9,23 +9,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-__all__ = [
-    "AsJson",
-    "Jobs",
-    "Missing",
-    "Nan",
-    "Paths",
-    "Quiet",
-    "SampleColumn",
-    "Seed",
-    "Side",
-    "ViewNames",
-    "clustering",
-    "print_json",
-    "reading",
-    "split_names",
-]
-
 reading = partial(typer.Option, rich_help_panel="Reading")  # panels of options in the help
 clustering = partial(typer.Option, rich_help_panel="Clustering")
 

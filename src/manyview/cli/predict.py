@@ -30,8 +30,6 @@ from manyview.exceptions import ViewError
 from manyview.io import FittedView, read_new_samples
 from manyview.omvcdr import OMVCDR
 
-__all__ = ["EXAMPLES", "PredictRequest", "command", "predict_run"]
-
 EXAMPLES = """
 [bold]All views[/] of new samples, found by the names of files or features:
 

@@ -13,8 +13,6 @@ from rich.progress import Progress as Display
 
 from manyview.solver.progress import OnStep, Progress
 
-__all__ = ["Pace", "fit_bar"]
-
 
 @contextmanager
 def fit_bar(console: Console, title: str = "OMVCDR") -> Iterator[OnStep]:

@@ -9,8 +9,6 @@ import typer
 
 from manyview.report.files import rewrite_report
 
-__all__ = ["command"]
-
 
 def command(
     folder: Annotated[Path, typer.Argument(help="A folder that manyview fit wrote.")],

@@ -10,8 +10,6 @@ from rich.console import Console
 
 from manyview.study.reproduction import ReproduceRequest, reproduce
 
-__all__ = ["command"]
-
 
 def command(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("reproduce"),

@@ -15,15 +15,6 @@ from rich.table import Table
 from manyview.report.truth import MEASURES
 from manyview.report.wording import count_clusters, tell_findings
 
-__all__ = [
-    "show_associations",
-    "show_clusters",
-    "show_found",
-    "show_notes",
-    "show_result",
-    "show_truth",
-]
-
 N_ROWS = 12  # of a table; the files have the rest
 COUNTS = ("samples", "features", "matched", "missing", "dropped")
 

@@ -32,8 +32,6 @@ from manyview.solver.footprint import Footprint
 from manyview.solver.progress import Progress
 from manyview.utils.threads import n_threads
 
-__all__ = ["Trial", "calibrate", "count_rows", "some_rows"]
-
 T = TypeVar("T")
 
 FEW_TIMES = 1.5  # a calibration has so many times the samples that starts are made on, at least;

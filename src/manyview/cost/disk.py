@@ -15,8 +15,6 @@ from scipy import sparse
 from manyview.data.rows import File, Joined, Part, Rows
 from manyview.data.views import MultiViewData
 
-__all__ = ["Storage"]
-
 PROBE_BYTES = 1 << 27  # read to learn the speed of a disk
 
 

@@ -25,8 +25,6 @@ from manyview.omvcdr import OMVCDR
 from manyview.solver.fitting import count_subset
 from manyview.utils.memory import installed_memory
 
-__all__ = ["CostEstimate", "estimate_cost"]
-
 STREAM_BLOCKS = 3  # of the views: worked on, read, and coming
 SEPARATION = 3.0  # of blobs that stand in for views: near enough to take some iterations
 

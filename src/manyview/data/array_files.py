@@ -18,8 +18,6 @@ from manyview.data.rows import PIECE_BYTES, File, float_dtype
 from manyview.exceptions import EngineUnavailableError, ViewError
 from manyview.utils.types import IntArray
 
-__all__ = ["Arrays", "Chunked", "Hdf5", "Npy", "Zarr", "choose_matrix", "needed"]
-
 NPY_GRAIN = 1 << 14  # bytes: reads of less cost as much
 
 

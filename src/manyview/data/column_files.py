@@ -21,8 +21,6 @@ from manyview.data.rows import File, float_dtype
 from manyview.exceptions import ViewError
 from manyview.utils.types import IntArray
 
-__all__ = ["Arrow", "Columns", "Parquet"]
-
 BATCH_BYTES = 1 << 24
 
 

@@ -14,8 +14,6 @@ from manyview.data.column_files import Arrow, Parquet
 from manyview.data.rows import File, Joined, Rows
 from manyview.exceptions import EngineUnavailableError, ViewError
 
-__all__ = ["is_zarr", "open_rows"]
-
 Where: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
 FORMATS: dict[str, type[File]] = {

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from manyview.utils.types import IntArray
 
-__all__ = ["File", "Joined", "Part", "Rows", "float_dtype"]
-
 PIECE_BYTES = 1 << 24  # rows that are wanted in part are read in pieces of this size, at most
 DENSE = 8  # where more than one row in so many is wanted, all of a piece are read
 

@@ -18,16 +18,6 @@ from numpy.typing import NDArray
 
 from manyview.utils.types import FloatArray
 
-__all__ = [
-    "SCALINGS",
-    "ColumnMoments",
-    "ViewScaling",
-    "fit_scalings",
-    "is_scale",
-    "scale_name",
-    "scaling_names",
-]
-
 Scaling: TypeAlias = Literal["unit", "l2", "sqrt-l2", "z", "z-l2"]
 SCALINGS: tuple[str, ...] = get_args(Scaling)
 AUTO: tuple[str, ...] = ("sqrt-l2", "z-l2")

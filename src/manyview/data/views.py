@@ -40,8 +40,6 @@ from manyview.data.conversion import (
 from manyview.data.rows import Rows
 from manyview.exceptions import ViewError
 
-__all__ = ["MultiViewData", "View", "is_list_of_views", "is_one_table", "sample_names"]
-
 
 @dataclass(frozen=True, eq=False)
 class MultiViewData:

@@ -20,8 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-__all__ = ["read_mat5"]
-
 Element = tuple[int, memoryview]
 
 UINT8, MATRIX, COMPRESSED = 2, 14, 15

@@ -12,8 +12,6 @@ from manyview.datasets.files import load_described
 from manyview.datasets.registry import find_paper_set
 from manyview.exceptions import ViewError
 
-__all__ = ["benchmark_files", "benchmark_folder", "load_benchmark"]
-
 SOURCES = {
     "bbcsport": "BBC Sport articles in two segments; youweiliang/Multi-view_Clustering.",
     "bdgp": "BDGP: drosophila embryos from three sides as bags of SIFT words; rows of norm 1. "

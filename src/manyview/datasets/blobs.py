@@ -12,8 +12,6 @@ from sklearn.utils import Bunch
 from manyview.datasets._bundle import bundle
 from manyview.exceptions import NotEnoughSamplesError, ViewError
 
-__all__ = ["make_multiview_blobs"]
-
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
 

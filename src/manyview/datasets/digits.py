@@ -11,8 +11,6 @@ from sklearn.utils import Bunch
 
 from manyview.datasets._bundle import bundle
 
-__all__ = ["load_digits_views"]
-
 FloatArray = NDArray[np.floating[Any]]
 
 DESCRIPTION = """Handwritten digits as 8 × 8 images of 17 gray levels: the test set of "Optical

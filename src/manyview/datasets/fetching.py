@@ -20,8 +20,6 @@ from manyview.datasets.benchmark_sets import benchmark_files, benchmark_folder
 from manyview.exceptions import EngineUnavailableError, FetchError, ViewError
 from manyview.persistence.atomic import atomic_path
 
-__all__ = ["PUBLIC_SETS", "PublicSet", "checksum", "fetch_benchmark"]
-
 CHECKSUM_TOLERANCE = 1e-7  # passes a copy of five digits; two rows in each other's place do not
 
 

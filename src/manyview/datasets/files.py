@@ -29,8 +29,6 @@ from manyview.datasets._bundle import bundle
 from manyview.datasets._mat5 import read_mat5
 from manyview.exceptions import EngineUnavailableError, ViewError
 
-__all__ = ["load_described", "load_file", "read_arrays", "readable"]
-
 Contents = dict[str, Any]  # arrays, sparse arrays, text, and lists of these for cells
 
 LABEL_NAMES = ("y", "gt", "gnd", "truth", "labels", "label", "target", "truelabel", "true_label")

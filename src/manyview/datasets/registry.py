@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["PAPER_SETS", "PaperSet", "find_paper_set"]
-
 
 @dataclass(frozen=True)
 class PaperSet:

@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from manyview.data.conversion import View
 from manyview.data.scaling import ViewScaling
-from manyview.data.views import MultiViewData, View
+from manyview.data.views import MultiViewData
 from manyview.engines import RowFilter, rows_per_block
 from manyview.kernels import Kernels
 from manyview.kernels.block import CHUNK_ROWS, Block, ViewRows
 from manyview.utils.threads import n_threads, side_by_side
 from manyview.utils.types import FloatArray, IntArray
-
-__all__ = ["InMemory"]
 
 T = TypeVar("T")
 

@@ -21,8 +21,6 @@ from manyview.engines.memory import InMemory
 from manyview.kernels.block import Block
 from manyview.utils.types import FloatArray
 
-__all__ = ["Journal", "ReplayEngine"]
-
 T = TypeVar("T")
 
 

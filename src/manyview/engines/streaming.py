@@ -29,8 +29,6 @@ from manyview.utils.memory import installed_memory
 from manyview.utils.threads import n_threads
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = ["Plan", "Streaming", "default_limit"]
-
 A = TypeVar("A", bound="NDArray[Any] | sparse.csr_array[Any]")
 
 BLOCKS_HELD = 16  # read, coming, and what kernels make of one; with room to spare

@@ -18,8 +18,6 @@ from scipy import stats
 
 from manyview.exceptions import ViewError
 
-__all__ = ["Associations", "associate"]
-
 MAX_CODES = 5  # whole numbers with no more different values are codes of categories
 N_TABLES = 9999  # random tables of a permutation test
 CELLS = 1_000_000  # of the random tables that are held at a time

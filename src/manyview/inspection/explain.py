@@ -22,8 +22,6 @@ from manyview.inspection.map import (
 from manyview.solver.inference import Assignment
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = ["DOUBTFUL", "Explanation", "FittedModel", "explain_fit"]
-
 DOUBTFUL = 0.5  # a confidence below: the next cluster would cost less than twice as much
 N_TOP = 10  # features of a view and cluster
 N_DRAWN = 20  # features of a view in the heatmap, about

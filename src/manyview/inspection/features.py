@@ -13,8 +13,6 @@ from scipy import sparse
 from manyview.data.conversion import StoredView, read_rows, row_pieces
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = ["Profile", "profile_view"]
-
 ROUNDING = 64 * np.finfo(np.float64).eps
 LOST = 1e-12  # of what was taken off a feature: so much of a sum may be rounding
 

@@ -15,8 +15,6 @@ from manyview.data.views import MultiViewData
 from manyview.inspection.features import Profile
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = ["cluster_means", "draw_rows", "embed_rows", "place_samples", "place_view"]
-
 N_SURE = 50  # samples of each cluster that are drawn in any case
 PIECE_ROWS = 8192
 MOST_LAID_OUT = 500  # clusters; of more, the main axes must do

@@ -13,8 +13,6 @@ from manyview.exceptions import ViewError
 from manyview.io._formats import SHEETS
 from manyview.io.metadata import Meta, read_meta
 
-__all__ = ["column_of", "find_classes"]
-
 KEY = "::"  # between a file and a column of it
 
 

@@ -13,8 +13,6 @@ from manyview.io._assembly import PathLike
 from manyview.io._formats import LabeledValues, read_sheets
 from manyview.io._table import as_names
 
-__all__ = ["Meta", "read_meta"]
-
 
 @dataclass(frozen=True, eq=False)
 class Meta:

@@ -29,8 +29,6 @@ from manyview.io._missing_values import Filled, fill, without_empty_rows
 from manyview.io._table import Table
 from manyview.io.tables import LoadedViews, Samples
 
-__all__ = ["FittedView", "read_new_samples"]
-
 ENOUGH = 0.5  # share of a view's features by which a table is taken for it
 SHOWN = 5  # names in a sentence
 

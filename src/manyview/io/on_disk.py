@@ -17,8 +17,6 @@ from manyview.data.views import MultiViewData
 from manyview.io._assembly import PathLike, distinct_names
 from manyview.io.tables import LoadedViews
 
-__all__ = ["is_pattern", "open_views"]
-
 KEY = "::"  # between a path and the array or column inside
 
 

@@ -24,8 +24,6 @@ from manyview.io._matching import check_names, name_samples, orient
 from manyview.io._missing_values import Filled, fill, without_empty_rows
 from manyview.io._table import Table
 
-__all__ = ["LoadedViews", "read_views"]
-
 Samples = Literal["auto", "rows", "columns"]
 Missing = Literal["keep", "drop"]
 Nan = Literal["fail", "feature-mean", "drop-features"]

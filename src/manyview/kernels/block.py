@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = ["CHUNK_ROWS", "Block", "Shrinkage", "ViewRows"]
-
 CHUNK_ROWS = 1024  # a constant of the data, not of the engine: the sweep's order is defined by it
 
 

@@ -18,23 +18,6 @@ from manyview.kernels.block import CHUNK_ROWS, Block, Shrinkage, ViewRows
 from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = [
-    "accumulate",
-    "anchor_weights",
-    "asarray",
-    "assign",
-    "bound_violated",
-    "columns",
-    "distance_bounds",
-    "embed",
-    "margins",
-    "moments",
-    "nearest",
-    "project",
-    "row_squares",
-    "shared_sums",
-]
-
 SAFETY = 1e-6  # more than float32 rounds
 
 

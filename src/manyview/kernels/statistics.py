@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = ["ArraySums", "ClusterMoments", "Clusters"]
-
 
 @dataclass(frozen=True)
 class ArraySums:

@@ -8,8 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["SETTINGS", "Choice", "decide"]
-
 STRUCTURE = 0.25  # excess × stability; noise, blobs and continua stay below
 WORDS = {0.7: "sure", 0.4: "fairly sure", 0.0: "unsure"}  # from which confidence on
 NEARLY = 0.95  # of the best score: such numbers of clusters are named beside it

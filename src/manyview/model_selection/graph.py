@@ -12,8 +12,6 @@ from scipy.sparse.linalg import eigsh
 from manyview.kernels.block import CHUNK_ROWS
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = ["Spectrum", "decompose", "join_neighbors", "modularity"]
-
 FEWEST_NEIGHBORS, MOST_NEIGHBORS = 5, 25
 PRECISION = 1e-4  # of the eigenvalues
 TINY = float(np.finfo(np.float64).tiny)

@@ -15,8 +15,6 @@ from manyview.solver.initialization import begin
 from manyview.solver.problem import Settings, build_problem, set_baselines
 from manyview.utils.types import FloatArray
 
-__all__ = ["Coordinates", "draw_sample", "locate"]
-
 N_COORDINATES = 60
 N_MIXED = 16  # rows in a mix: enough for it to be normal
 ENOUGH_COMPLETE = 200  # samples; where a view is missing, the sample lies astray

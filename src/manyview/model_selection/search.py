@@ -33,8 +33,6 @@ from manyview.model_selection.settings import tune as tune_settings
 from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = ["choose", "count_clusters"]
-
 SAMPLE_ROWS = 2000
 N_BLOBS = 2
 FEW = 10  # clusters: blobs are cut into every number up to it (long ones differ from 3 to 4),

@@ -31,8 +31,6 @@ from manyview.solver.problem import Settings
 from manyview.solver.progress import make_callback
 from manyview.utils.types import IntArray
 
-__all__ = ["OnProgress", "Row", "Scale", "settings_of", "tune"]
-
 LAMS = (0.1, 5.0)  # tried beside LAM
 SCALES: tuple[str | None, ...] = ("l2", "z", "unit", None)  # tried beside the one given
 GRAPH_SCALES = ("z", "l2")  # how single views are read; as z-scores, constant ones are empty

@@ -24,8 +24,6 @@ from manyview._version import __version__
 from manyview.exceptions import ModelFileError
 from manyview.persistence.atomic import atomic_path
 
-__all__ = ["DTYPES", "FORMAT", "VERSION", "read_archive", "write_archive"]
-
 FORMAT = "manyview model"
 VERSION = 2
 DTYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8")

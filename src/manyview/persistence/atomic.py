@@ -14,8 +14,6 @@ from typing import Any
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["RowLog", "atomic_path", "write_bytes", "write_text"]
-
 TAIL_BYTES = 1 << 16  # a torn line is looked for in pieces of this size, from the end
 
 

@@ -23,8 +23,6 @@ from manyview.persistence.archive import read_archive, write_archive
 from manyview.persistence.encoding import decode, encode
 from manyview.utils.types import FloatArray
 
-__all__ = ["Checkpoint"]
-
 LOOKED_AT = 1000  # rows of an array that tell it from another
 
 

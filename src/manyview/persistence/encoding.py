@@ -25,8 +25,6 @@ from manyview.solver.model import Model
 from manyview.solver.online import BatchTotals
 from manyview.solver.problem import Problem, ViewColumns
 
-__all__ = ["RECORDS", "decode", "decode_map", "encode", "has_type", "require"]
-
 RECORDS: dict[str, type[Any]] = {
     record.__name__: record
     for record in (

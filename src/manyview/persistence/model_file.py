@@ -19,8 +19,6 @@ from manyview.solver.inference import Fitted
 from manyview.solver.online import BatchTotals
 from manyview.utils.types import FloatArray
 
-__all__ = ["load_model", "save_model"]
-
 Model = TypeVar("Model", bound=MultiViewClusterer)
 
 # what a fit leaves on an estimator, and of which type

@@ -11,8 +11,6 @@ from manyview.solver.anchor_graph import N_NEAREST, AnchorGraph
 from manyview.solver.inference import Fitted
 from manyview.solver.model import Model
 
-__all__ = ["has_sound_shapes"]
-
 
 def has_sound_shapes(fitted: Fitted, widths: Sequence[int]) -> bool:
     """Whether all arrays of a fit have the shapes that views of these widths lead to."""

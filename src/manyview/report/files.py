@@ -14,8 +14,6 @@ from manyview.persistence.atomic import write_text
 from manyview.report.fit import FORMAT
 from manyview.report.html import render_fit
 
-__all__ = ["rewrite_report", "write_report"]
-
 
 def write_report(path: str | os.PathLike[str], result: Mapping[str, Any]) -> None:
     """Write a described fit as a page, and as JSON of the same name beside it.

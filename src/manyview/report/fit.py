@@ -25,8 +25,6 @@ from manyview.report.truth import as_classes, describe_truth
 from manyview.utils.memory import peak_memory
 from manyview.utils.types import FloatArray
 
-__all__ = ["FORMAT", "describe_fit"]
-
 FORMAT = 1  # of the dict; goes up when a page of an older version could not show it
 N_CLUSTERS = 100  # that are described one by one
 N_FEATURES = 5  # of a view and cluster

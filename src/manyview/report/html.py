@@ -11,8 +11,6 @@ from manyview.report.truth import MEASURES
 from manyview.report.wording import as_percent, count_clusters, tell_findings
 from manyview.utils.pages import page_environment
 
-__all__ = ["SECTIONS", "render_fit"]
-
 # In the order of the page, each with its template. One whose part of the dict is missing or empty
 # is left out; "samples" shows the clusters again.
 SECTIONS = (

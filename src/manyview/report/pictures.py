@@ -11,8 +11,6 @@ import numpy as np
 
 from manyview.utils.types import FloatArray
 
-__all__ = ["as_pictures"]
-
 
 def as_pictures(images: FloatArray | None, rows: Iterable[int]) -> list[str]:
     """Encode the pictures of some samples.

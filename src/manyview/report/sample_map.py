@@ -13,8 +13,6 @@ from manyview.data.views import MultiViewData
 from manyview.inspection import Explanation
 from manyview.utils.types import FloatArray
 
-__all__ = ["describe_map"]
-
 SPAN = 65_534  # coordinates are integers from 0 to this
 NOWHERE = 65_535  # the coordinate of a sample that lacks the view
 MOST_VIEWS = 8  # with a map of their own: those of the largest weight

@@ -14,13 +14,12 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
-from manyview.data.views import MultiViewData, View
+from manyview.data.conversion import View
+from manyview.data.views import MultiViewData
 from manyview.exceptions import ViewError
 from manyview.inspection import FittedModel
 from manyview.metrics import evaluate
 from manyview.utils.threads import limit_threads
-
-__all__ = ["MEASURES", "as_classes", "describe_truth"]
 
 MEASURES = {"acc": "ACC", "nmi": "NMI", "ari": "ARI", "purity": "purity", "fscore": "F-score"}
 MOST_SAMPLES = 20_000  # that k-means is run on

@@ -5,15 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = [
-    "as_percent",
-    "count_clusters",
-    "tell_confidence",
-    "tell_findings",
-    "tell_stability",
-    "tell_views",
-]
-
 # least mean agreement of the starts (adjusted Rand index), and what it means
 STABILITY = (
     (0.95, "led to nearly the same clusters"),

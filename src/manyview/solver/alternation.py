@@ -38,8 +38,6 @@ from manyview.solver.updates import (
 )
 from manyview.utils.threads import limit_blas
 
-__all__ = ["Schedule", "refine", "solve"]
-
 RESTING_SHARE = 1 / 500  # labels that move in an iteration at rest, as a share of the samples
 EARLY_SHARE = 1 / 200  # the same for a start that may stop early
 SETTLING_SHARE = 1 / 100  # the same where the next fall of F can be extrapolated

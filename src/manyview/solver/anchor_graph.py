@@ -32,16 +32,6 @@ from manyview.solver.updates import share_out
 from manyview.utils.threads import limit_blas
 from manyview.utils.types import FloatArray
 
-__all__ = [
-    "N_NEAREST",
-    "AnchorGraph",
-    "anchor_weights",
-    "average",
-    "count_anchors",
-    "fit_anchor_graph",
-    "smooth_rows",
-]
-
 N_NEAREST = 7
 ANCHORS_PER_CLUSTER = 10
 FEWEST_ANCHORS = 600

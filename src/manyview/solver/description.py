@@ -16,8 +16,6 @@ from manyview.solver.problem import Problem
 from manyview.solver.updates import share_out
 from manyview.utils.types import FloatArray
 
-__all__ = ["Description", "describe", "describe_sums", "sum_clusters"]
-
 
 @dataclass(frozen=True)
 class Description:

@@ -25,8 +25,6 @@ from manyview.solver.problem import (
 )
 from manyview.solver.progress import OnStep
 
-__all__ = ["Check", "count_subset", "fit", "memory_check"]
-
 FIRST_COUPLING = (
     0.2  # of λ: at weak pull all spaces count, and neighbors are not drawn to one cluster
 )

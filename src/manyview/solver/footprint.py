@@ -14,8 +14,6 @@ from manyview.engines import ROW_BYTES
 from manyview.solver.anchor_graph import N_NEAREST
 from manyview.utils.threads import n_threads
 
-__all__ = ["Footprint"]
-
 KEPT_PRODUCTS = 8  # arrays like the projections that a thread holds at its peak, as measured
 SLACK_BYTES = 12  # three float32
 N_COORDINATES = 16  # bytes: starts hold two float64 for each dimension of the largest space

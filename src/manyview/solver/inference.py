@@ -24,8 +24,6 @@ from manyview.solver.updates import (
 )
 from manyview.utils.types import FloatArray
 
-__all__ = ["Assignment", "Fitted"]
-
 
 @dataclass(frozen=True)
 class Assignment:

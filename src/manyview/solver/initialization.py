@@ -26,8 +26,6 @@ from manyview.solver.updates import orthonormalize_all, project
 from manyview.utils.threads import limit_blas
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = ["Beginning", "begin", "count_distinct", "fill_empty", "first_moments"]
-
 SAMPLE_ROWS = 10_000
 ROWS_PER_CLUSTER = 5
 POWER_STEPS = 3

@@ -10,8 +10,6 @@ from manyview.kernels.statistics import ClusterMoments
 from manyview.solver.problem import Problem
 from manyview.utils.types import FloatArray
 
-__all__ = ["Model", "Solution"]
-
 
 @dataclass(frozen=True)
 class Model:

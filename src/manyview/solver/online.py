@@ -26,8 +26,6 @@ from manyview.solver.updates import (
     update_Y,
 )
 
-__all__ = ["BatchTotals", "begin_batches", "learn"]
-
 
 @dataclass(frozen=True)
 class BatchTotals:

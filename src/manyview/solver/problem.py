@@ -16,22 +16,6 @@ from manyview.kernels.block import Block
 from manyview.kernels.statistics import ArraySums, ClusterMoments
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = [
-    "Problem",
-    "Settings",
-    "ViewColumns",
-    "apply_scalings",
-    "build_problem",
-    "describe_columns",
-    "find_scalings",
-    "measure",
-    "measure_problem",
-    "rebuild_on",
-    "scaled_lambda",
-    "set_baselines",
-    "set_row_factors",
-]
-
 TINY = float(np.finfo(np.float64).tiny)
 FAR = 1e4  # squared length of the mean, over the mean squared distance from it
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from manyview.solver.model import Model
 
 try:
-    from sklearn.callback import CallbackSupportMixin
+    from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
     from sklearn.callback import with_callbacks as torn_down
 except ImportError:  # before 1.9: no `set_callbacks`, nobody to tell
     torn_down = None
@@ -22,16 +22,6 @@ except ImportError:  # before 1.9: no `set_callbacks`, nobody to tell
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands in for that of scikit-learn 1.9."""
 
-
-__all__ = [
-    "CallbackSupportMixin",
-    "OnStep",
-    "Progress",
-    "Step",
-    "make_callback",
-    "sklearn_callbacks",
-    "with_callbacks",
-]
 
 logger = logging.getLogger("manyview.solver")
 

@@ -23,31 +23,6 @@ from manyview.solver.model import Model
 from manyview.utils.threads import side_by_side
 from manyview.utils.types import FloatArray, IntArray
 
-__all__ = [
-    "Swept",
-    "accumulate",
-    "bound_violated",
-    "cluster_moments",
-    "compute_bounds",
-    "contingency",
-    "embed",
-    "margins",
-    "objective",
-    "orthonormalize",
-    "orthonormalize_all",
-    "over_relaxed_step",
-    "predict",
-    "project",
-    "project_rows",
-    "restore_labels",
-    "share_out",
-    "shrinkage",
-    "stash_labels",
-    "update_H",
-    "update_Y",
-    "update_alpha",
-]
-
 Swept: TypeAlias = tuple[ClusterMoments, int, int]  # after a sweep; rows that moved, and were seen
 
 WELL_CONDITIONED = 1e-8  # least over largest eigenvalue of CᵀC

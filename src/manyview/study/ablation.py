@@ -11,8 +11,6 @@ from sklearn.cluster import KMeans
 from manyview.data.scaling import SCALINGS
 from manyview.omvcdr import OMVCDR
 
-__all__ = ["VARIANTS", "TwoStepOMVCDR"]
-
 NEARLY_NONE = 1e-6  # of pull: the representation is learned without the clusters
 
 

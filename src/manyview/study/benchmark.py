@@ -24,8 +24,6 @@ from manyview.study.scoreboard import write_scoreboard
 from manyview.study.statistics import Comparison, compare_methods
 from manyview.study.tables import to_latex, to_markdown
 
-__all__ = ["BenchmarkRequest", "benchmark_session"]
-
 logger = logging.getLogger(__name__)
 
 METRICS = ("acc", "nmi", "purity", "fscore", "ari")

@@ -28,8 +28,6 @@ from manyview.study.methods import Method
 from manyview.utils.memory import peak_memory, start_peak
 from manyview.utils.threads import limit_threads
 
-__all__ = ["Run", "execute", "versions"]
-
 WARM_UP_ROWS = 64
 
 

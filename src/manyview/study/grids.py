@@ -9,8 +9,6 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["at_best_point", "best_of_grid", "point_key", "published_grids", "resolved"]
-
 
 def published_grids() -> dict[str, list[dict[str, Any]]]:
     """Points of the grid of each method that has one; "2k" is twice the number of clusters.

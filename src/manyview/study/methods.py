@@ -19,8 +19,6 @@ from manyview.baselines import BASELINES
 from manyview.exceptions import ViewError
 from manyview.omvcdr import OMVCDR
 
-__all__ = ["Method", "find_method", "known_methods"]
-
 ENTRY_POINTS = "manyview.methods"
 OURS: dict[str, type] = {"omvcdr": OMVCDR, **BASELINES}
 # Versions of our methods. Raise the number of a method whenever a change of its source, or of what

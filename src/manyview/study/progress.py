@@ -10,8 +10,6 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TimeRemainingColumn
 
-__all__ = ["RunBar", "run_bar"]
-
 
 @dataclass(frozen=True)
 class RunBar:

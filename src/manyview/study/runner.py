@@ -25,8 +25,6 @@ from manyview.persistence.atomic import RowLog, atomic_path
 from manyview.study.execution import Run, execute
 from manyview.study.methods import Method
 
-__all__ = ["Conditions", "plan", "run_benchmark", "write_rows"]
-
 GRACE = 1.25  # a method has this share more of its time limit before its process is stopped
 LOADING_SECONDS = 60.0  # for imports, data and compilation, which are outside the limit
 

@@ -12,8 +12,6 @@ from manyview.study.ablation import VARIANTS
 from manyview.study.statistics import friedman_ranks, mean_scores
 from manyview.utils.pages import page_environment
 
-__all__ = ["EVEN", "scoreboard", "write_scoreboard"]
-
 METRICS = {"acc": "ACC", "nmi": "NMI", "ari": "ARI", "fscore": "F-score"}
 OURS = "omvcdr"
 YARDSTICK = "concat_kmeans"  # whose time the others' is compared with

@@ -11,8 +11,6 @@ from scipy import stats
 
 from manyview.utils.types import FloatArray
 
-__all__ = ["Comparison", "compare_methods", "friedman_ranks", "mean_scores", "wilcoxon_holm"]
-
 
 @dataclass(frozen=True)
 class Comparison:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-__all__ = ["to_latex", "to_markdown"]
-
 
 def to_markdown(rows: pd.DataFrame, metric: str) -> str:
     """Table of one metric in Markdown; best in bold, second in italics.

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import psutil
 
-__all__ = ["installed_memory", "peak_memory", "start_peak"]
-
 
 def start_peak() -> int:
     """Forget the peak so far, where the system can (Linux); return the bytes held now."""

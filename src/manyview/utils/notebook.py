@@ -10,8 +10,6 @@ from sklearn.utils import estimator_html_repr
 
 from manyview.utils.pages import page_environment
 
-__all__ = ["notebook_html", "result_of"]
-
 N_SHOWN = 20  # clusters; of more, the largest
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-__all__ = ["page_environment"]
-
 
 def page_environment(*packages: str) -> Environment:
     """Templates of the packages, the first that has one; unknown names are errors.

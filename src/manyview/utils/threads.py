@@ -14,8 +14,6 @@ from typing import TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["limit_blas", "limit_threads", "n_threads", "side_by_side"]
-
 A = TypeVar("A")
 B = TypeVar("B")
 SMALL_PRODUCT = 2e8  # multiplications

@@ -15,8 +15,6 @@ from manyview.study.reproduction.tables import METHOD_TITLES, records
 from manyview.study.reproduction.wording import listed
 from manyview.utils.pages import page_environment
 
-__all__ = ["CLAIMED_GAINS", "CLAIMS", "VERDICTS", "Claim", "judge_claims", "to_markdown"]
-
 VERDICTS = (judges.HOLDS, judges.ONLY_SORTED, judges.FAILS, judges.UNCHECKED)
 CLAIMED_GAINS = {  # percent of ACC over the second best, by the paper's observation 1
     "Flower17": 6.95,

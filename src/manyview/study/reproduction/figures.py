@@ -14,8 +14,6 @@ from manyview.inspection.plots import COLORS, axes_for
 from manyview.study.reproduction.scope import PUBLISHED
 from manyview.study.reproduction.tables import ABLATION_TITLES, METHOD_TITLES
 
-__all__ = ["INK", "draw"]
-
 INK = {"ink": "#1c2430", "soft": "#5b6675", "line": "#dfe3e8", "card": "#ffffff"}  # style.css
 STYLE = Path(__file__).with_name("figures.mplstyle")
 WIDTH, COLUMNS = 10.6, 2  # inches of a figure; panels side by side

@@ -12,8 +12,6 @@ from manyview.study.reproduction.tables import METRICS, complete, has_risen, rec
 from manyview.study.reproduction.wording import count, listed, method_title, places, verb
 from manyview.study.statistics import friedman_ranks
 
-__all__ = ["find"]
-
 SAME = 5e-5  # half of the last digit that the paper prints
 APART = 0.03  # a difference beyond the paper's spread plus this wants an explanation
 CLEAR = 0.005  # a gain of ACC below this is none, however small the spread

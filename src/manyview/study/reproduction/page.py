@@ -14,8 +14,6 @@ from manyview.study.reproduction.figures import INK
 from manyview.study.reproduction.tables import ABLATION_TITLES, METHOD_TITLES, METRICS, records
 from manyview.utils.pages import page_environment
 
-__all__ = ["render_page", "summarize"]
-
 
 def summarize(
     tables: Mapping[str, pd.DataFrame],

@@ -26,8 +26,6 @@ from manyview.study.reproduction.scope import PUBLISHED, FoundSet, Scope
 from manyview.study.runner import Conditions, plan, run_benchmark, write_rows
 from manyview.utils.threads import limit_threads
 
-__all__ = ["ABLATION", "Clock", "Part", "run_stages", "run_traces", "stages"]
-
 TARGET = f"{PublishedOMVCDR.__module__}:{PublishedOMVCDR.__qualname__}"
 ABLATION = {
     "omvc": Method("omvc", TARGET, {"n_spaces": 1}),

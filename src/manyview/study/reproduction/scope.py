@@ -17,8 +17,6 @@ from manyview.study.execution import versions
 from manyview.study.grids import published_grids
 from manyview.study.methods import Method, find_method, known_methods
 
-__all__ = ["PUBLISHED", "FoundSet", "ReproduceRequest", "Scope", "find_sets", "set_scope"]
-
 PUBLISHED = "published_omvcdr"
 ENDS_IN_KMEANS = ("awmvc", "fmr", "fpmvs", "lmvsc", "smvsc")  # by the paper's observation 2
 POWERS = tuple(range(-5, 6))  # of λ = 2^power

@@ -17,8 +17,6 @@ from manyview.study.reproduction import claims, figures, findings, page, tables
 from manyview.study.reproduction.runs import Clock, run_stages, run_traces, stages
 from manyview.study.reproduction.scope import FoundSet, ReproduceRequest, find_sets, set_scope
 
-__all__ = ["reproduce"]
-
 logger = logging.getLogger(__name__)
 
 STAGES = ("oracle", "label-free", "order", "ablation", "ablation-shuffled")

@@ -13,12 +13,6 @@ from manyview.study.grids import at_best_point, point_key
 from manyview.study.paper import paper_ablation, paper_results
 from manyview.study.reproduction.scope import PUBLISHED, FoundSet
 
-__all__ = [
-    *("ABLATION_TITLES", "METHOD_TITLES", "METRICS", "complete", "has_risen", "records"),
-    *("ablation_table", "label_free_table", "oracle_table", "order_table"),
-    *("sensitivity_table", "sets_table", "time_table"),
-]
-
 METRICS = {"acc": "ACC", "nmi": "NMI", "purity": "purity", "fscore": "F-score"}
 METHOD_TITLES = {  # in the order of the tables; others stand between these and the last two
     "fmr": "FMR",

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.cluster import KMeans
 
-from manyview.data.views import MultiViewData, View
+from manyview.data.conversion import View
+from manyview.data.views import MultiViewData
 from manyview.metrics import evaluate
 from manyview.utils.types import FloatArray
-
-__all__ = ["factorize", "two_step_scores"]
 
 MAX_ITER = 101  # as the published program
 TOL = 1e-5

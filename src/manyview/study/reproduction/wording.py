@@ -8,8 +8,6 @@ import pandas as pd
 
 from manyview.study.reproduction.tables import ABLATION_TITLES, METHOD_TITLES
 
-__all__ = ["count", "listed", "method_title", "places", "verb"]
-
 
 def places(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
     """Methods of some cells, each with its sets."""
