@@ -25,7 +25,7 @@ test: $(VENV)/installed-dev
 
 # in a place of its own: anndata wants an older pandas than the rest is tested with
 omics: $(VENV)-omics/installed
-	$(VENV)-omics/$(SCRIPTS)/python -m pytest tests/test_omics.py tests/test_ecosystem_page.py
+	$(VENV)-omics/$(SCRIPTS)/python -m pytest tests/io/test_anndata.py tests/docs/test_ecosystem_page.py
 
 docs: $(VENV)/installed-docs
 	rm -rf docs/api docs/gallery

@@ -1,1 +1,4 @@
-"""What manyview costs and how good it is, measured; run as `python -m benchmarks.speed.bench_fit`."""
+"""What manyview costs and how good it is, measured.
+
+Run from the root of the repository: `python -m benchmarks.speed.bench_fit`.
+"""

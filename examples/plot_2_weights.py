@@ -2,11 +2,11 @@
 What the weights mean
 =====================
 
-``view_weights_`` says how much each view contributes to what sets the clusters apart; the weights
-sum to one. Nobody chooses them: a view earns its weight by agreeing with the others.
+``view_weights_`` is the contribution of each view to the separation of the clusters; the weights
+sum to one. They are learned: a view gets a large weight if it agrees with the others.
 
-To see it, we spoil one view step by step. In a growing share of the samples, the pixels are
-swapped with those of other samples: the view keeps its values, but describes the wrong digits.
+To see this, we corrupt one view step by step. In a growing share of the samples, the pixels are
+permuted among samples: the view keeps its values, but describes the wrong digits.
 """
 
 import numpy as np
@@ -30,8 +30,8 @@ for share in shares:
     scores.append(normalized_mutual_info_score(digits, model.labels_))
 
 # %%
-# The spoilt view had the largest weight, and ends with the smallest; the others take over. The
-# clusters stay as good as they were: four views are left.
+# The corrupted view had the largest weight, and ends with the smallest. The clusters stay as good
+# as they were, because four intact views are left.
 
 import matplotlib.pyplot as plt
 
@@ -45,7 +45,7 @@ right.set(xlabel="share of samples with wrong pixels", ylabel="NMI with the digi
 plt.show()
 
 # %%
-# ``space_weights_`` are another thing: the weights of the latent spaces, of 10, 20 and 30
-# dimensions here. The space in which the clusters are tightest counts most.
+# ``space_weights_`` are different: they are the weights of the latent spaces, of 10, 20 and 30
+# dimensions here. The space in which the clusters are most compact has the largest weight.
 
 print(model.space_weights_.round(2))

@@ -2,10 +2,11 @@
 Choosing parameters
 ===================
 
-``choose`` recommends a number of clusters without labels, and says how sure it is. It looks for
-clusters that stand out from what one blob of the same shape would fall into, and that halves of the
-samples agree on. It then compares scalings and pulls, and keeps the defaults unless others clearly
-do better. Here two views show six clusters that overlap a little.
+``choose`` recommends a number of clusters without labels, with a confidence. It looks for clusters
+that are clearer than those found in a single blob of the same shape, and that are stable over
+halves of the samples. It then compares scalings and values of the coupling λ, and keeps the
+defaults unless another setting is clearly better. Here two views have six slightly overlapping
+clusters.
 """
 
 from manyview.datasets import make_multiview_blobs
@@ -19,16 +20,16 @@ print(choice.sentence)
 print(choice.advice)
 
 # %%
-# ``OMVCDR(n_clusters="auto")`` asks it before the fit. Data without clusters are told from others:
-# there it recommends one, which is to say none.
+# ``OMVCDR(n_clusters="auto")`` calls it before the fit. For data without clusters, it reports that
+# there is no clear structure and recommends a single cluster.
 
 noise = make_multiview_blobs(800, (20, 30), n_clusters=1, random_state=1).data
 nothing = choose(noise, range(2, 16), random_state=0)
 print(nothing.sentence)
 
 # %%
-# Look at the curves, too: six clusters on the left, noise on the right. A clear peak is an answer;
-# several peaks mean that there is structure at several scales, and that the question decides.
+# Look at the curves, too: six clusters on the left, noise on the right. A single clear peak is
+# conclusive; several peaks indicate structure at several scales, and the application has to decide.
 
 import matplotlib.pyplot as plt
 
@@ -40,19 +41,19 @@ choice_curve(nothing, ax=right)
 plt.show()
 
 # %%
-# The pull ``lam`` matters much less: it has no units, and from 0.05 to 5 little changes.
+# The coupling ``lam`` matters much less: it is unit-free, and from 0.05 to 5 little changes.
 
 import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
 from manyview import OMVCDR
 
-pulls = np.geomspace(0.05, 5, 7)
-models = [OMVCDR(6, lam=lam, random_state=0).fit(data) for lam in pulls]
+lams = np.geomspace(0.05, 5, 7)
+models = [OMVCDR(6, lam=lam, random_state=0).fit(data) for lam in lams]
 
 fig, ax = plt.subplots(figsize=(5, 2.8), layout="constrained")
-ax.semilogx(pulls, [normalized_mutual_info_score(truth, model.labels_) for model in models], "o-")
+ax.semilogx(lams, [normalized_mutual_info_score(truth, model.labels_) for model in models], "o-")
 ax.axvline(OMVCDR().lam, color="0.6", lw=1, ls="--")
 ax.text(OMVCDR().lam, 0.5, " default", color="0.4")
-ax.set(xlabel="lam", ylabel="NMI with the truth", ylim=(0, 1.04))
+ax.set(xlabel="lam", ylabel="NMI with the true labels", ylim=(0, 1.04))
 plt.show()

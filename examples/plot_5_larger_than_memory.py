@@ -2,8 +2,8 @@
 Larger than memory
 ==================
 
-Embeddings often come as shards: files that together are one view. ``engine="stream"`` reads them
-block by block in each pass, within ``memory_limit``. Here they are small, to be read in seconds.
+Embeddings are often stored as shards: files that together are one view. ``engine="stream"`` reads
+them block by block in each pass (out-of-core), within ``memory_limit``. Here the files are small.
 """
 
 import tempfile
@@ -23,13 +23,13 @@ for name, view in zip(["image", "text"], blobs.data.views, strict=True):
 views = {name: open_rows(f"{folder.name}/{name}_*.npy") for name in ("image", "text")}
 
 # %%
-# What will it take? A fit of some samples tells.
+# Time and memory of the fit can be estimated from a fit of a subset.
 
 settings = {"scale": None, "n_init": 1, "random_state": 0, "memory_limit": 50e6}
 print(estimate_cost(views, n_clusters=5, engine="stream", **settings))
 
 # %%
-# With a ``checkpoint``, a fit that was stopped goes on where it was. We stop one after 20 steps.
+# With a ``checkpoint``, an interrupted fit can be resumed. We interrupt one after 20 steps.
 
 model = OMVCDR(n_clusters=5, engine="stream", **settings)
 passes, steps = f"{folder.name}/passes", iter(range(20))
@@ -37,10 +37,10 @@ try:
     model.fit(views, checkpoint=passes, callback=lambda _: next(steps))
 except StopIteration:
     labels = model.fit_predict(views, checkpoint=passes)
-print("same labels as in one go:", np.array_equal(labels, model.fit_predict(views)))
+print("same labels as without interruption:", np.array_equal(labels, model.fit_predict(views)))
 
 # %%
-# The files grow, the memory does not: what exceeds the limit goes to scratch files.
+# Memory does not grow with the size of the files: what exceeds the limit goes to scratch files.
 
 sizes, taken = [15_000, 30_000, 45_000, 60_000], []
 for n in sizes:

@@ -1,9 +1,9 @@
 """
-New samples, and models on disk
-===============================
+New samples and model files
+===========================
 
-A model that was fitted once labels samples that come later. It can be saved to one file, which
-holds no code and is checked when it is loaded, and used elsewhere.
+A fitted model predicts the clusters of new samples. It can be saved to one file, which contains no
+code and is validated when it is loaded, and used elsewhere.
 """
 
 import tempfile
@@ -16,7 +16,7 @@ from manyview import OMVCDR
 from manyview.datasets import load_digits_views
 from manyview.metrics import clustering_accuracy
 
-# a MultiViewData is cut over samples, as an array is
+# a MultiViewData is split over samples, as an array is
 data, digits = load_digits_views(return_X_y=True)
 old, new, _, new_digits = train_test_split(data, digits, test_size=0.4, random_state=0)
 
@@ -29,7 +29,7 @@ with tempfile.TemporaryDirectory() as folder:
 print(model.predict(new)[:10])
 
 # %%
-# New samples may lack views, even all but one. How much is lost depends on which are left.
+# New samples may lack views, even all but one. The loss depends on which views are left.
 
 scores = {"all views": clustering_accuracy(new_digits, model.predict(new))}
 for v, name in enumerate(data.view_names):

@@ -2,8 +2,8 @@
 Comparing methods
 =================
 
-Every method of the package has the interface of OMVCDR, and ``known_methods`` finds it by its name,
-so that one loop runs them all. Six hundred of the digits are enough to see how they differ, and few
+Every method of the package has the interface of OMVCDR, and ``known_methods`` lists them by name,
+so that one loop runs them all. Six hundred digits are enough to see how the methods differ, and few
 enough for the slower ones.
 """
 
@@ -20,7 +20,7 @@ data, digits = data[:600], digits[:600]
 
 rows = {}
 for name, method in known_methods().items():
-    method.make(n_clusters=2).fit(data[:60])  # compiles, where a method does
+    method.make(n_clusters=2).fit(data[:60])  # compilation, for methods that need it
     model = method.make(n_clusters=10, random_state=0)
     start = time.perf_counter()
     model.fit(data)
@@ -30,8 +30,8 @@ table = pd.DataFrame(rows).T.sort_values("nmi")
 print(table[["acc", "nmi", "ari", "seconds"]].iloc[::-1].round(3))
 
 # %%
-# One set and one seed prove little. On real questions, run ``manyview benchmark`` on many sets with
-# many seeds; ``compare_methods`` then tells which differences chance could explain.
+# One data set and one seed prove little. For a reliable comparison, run ``manyview benchmark`` on
+# many data sets with many seeds; ``compare_methods`` then tests which differences are significant.
 
 import matplotlib.pyplot as plt
 

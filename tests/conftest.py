@@ -22,6 +22,14 @@ settings.register_profile("ci", parent=settings.get_profile("default"), max_exam
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+def pytest_collection_modifyitems(items):
+    """Tests that want the benchmark files are marked so, and count as slow."""
+    for item in items:
+        if "data_home" in item.fixturenames:
+            item.add_marker(pytest.mark.data)
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)

@@ -1,7 +1,7 @@
+import tracemalloc
 from fractions import Fraction
 from itertools import combinations, permutations
 from math import log
-from time import perf_counter
 
 import numpy as np
 import pandas as pd
@@ -282,11 +282,13 @@ def test_the_rand_index_stays_exact_for_a_hundred_million_samples():
 
 
 @pytest.mark.parametrize("noise", [0.3, 1.0])
-def test_ten_thousand_classes_and_clusters_take_little_time(noise):
+def test_ten_thousand_classes_and_clusters_take_little_memory(noise):
     y_true, labels = random_labels(np.random.default_rng(0), 200_000, 10_000, noise)
-    start = perf_counter()
+    tracemalloc.start()
     scores = evaluate(y_true, labels)
-    assert perf_counter() - start < 3  # about 0.2 s; a dense table would be 800 MB
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1e8  # a dense table would be 800 MB
     assert scores["acc"] <= scores["purity"]
     assert scores["acc"] >= np.mean(y_true == labels)
     assert scores["ari"] == pytest.approx(adjusted_rand_score(y_true, labels), abs=1e-12)

@@ -46,7 +46,7 @@ def fitted_steps(data, weights=None, **parameters):
         steps.setdefault(progress.start, []).append((progress.step, F, scale(progress)))
 
     def scale(progress):
-        return len(progress.model.alpha) * progress.model.problem.energy
+        return len(progress.model.alpha) * progress.model.problem.sum_squares
 
     model = OMVCDR(smooth=False, random_state=0, **parameters)
     return model.fit(data, sample_weight=weights, callback=record), steps
@@ -255,7 +255,7 @@ def test_the_objective_is_that_of_an_anchor_graph(blobs):
     one, all_present = np.ones(300), np.ones((300, 3), dtype=bool)
     J = 0.0
     for Z, anchors, g in zip(
-        model.anchor_graph(data), model.anchors_, model._fitted.model.pull, strict=True
+        model.anchor_graph(data), model.anchors_, model._fitted.model.coupling, strict=True
     ):
         bases = [A.T for A in anchors]
         J += joint_objective(data.views, bases, Z, model.labels_, g, one, all_present)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import field, fields
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -23,9 +24,11 @@ __all__ = [
     "COUNT",
     "COUNTS",
     "FLAG",
+    "LIMIT",
     "NONE",
     "Allowed",
     "MultiViewClusterer",
+    "allowed_values",
     "check_parameter",
     "check_parameters",
     "checked_weights",
@@ -37,6 +40,7 @@ __all__ = [
     "min_samples",
     "number",
     "one_of",
+    "param",
     "scale_option",
     "validate_new_views",
     "validate_views",
@@ -48,11 +52,10 @@ Class = TypeVar("Class", bound=type)
 class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
     """Base of all estimators: turns X into a MultiViewData once, then calls `_fit`.
 
-    Subclasses store their parameters in `__init__` (`n_clusters` and `view_sizes` among them) and
-    implement `_fit(data)`, which sets `labels_` and whatever else the method learns.
+    Subclasses are dataclasses whose fields are the parameters (`n_clusters` and `view_sizes` among
+    them), each with its default and with what it may be (`param`). They implement `_fit(data)`,
+    which sets `labels_` and whatever else the method learns.
     """
-
-    _allowed: ClassVar[Mapping[str, Allowed]]  # what each parameter may be
 
     n_clusters: Any
     view_sizes: Sequence[int] | None
@@ -250,6 +253,7 @@ COUNTS = Allowed(
 )
 FLAG = one_of(True, False)
 NONE = one_of(None)
+LIMIT = either(NONE, number(above=0))
 
 
 def check_parameter(name: str, value: object, allowed: Allowed) -> None:
@@ -259,9 +263,19 @@ def check_parameter(name: str, value: object, allowed: Allowed) -> None:
         raise ValueError(msg)
 
 
+def param(default: Any, allowed: Allowed) -> Any:
+    """A parameter of an estimator: its default, and what it may be."""
+    return field(default=default, metadata={"allowed": allowed})
+
+
+def allowed_values(kind: Any) -> dict[str, Allowed]:
+    """The table of an estimator's parameters: what each may be; others may be anything."""
+    return {f.name: f.metadata["allowed"] for f in fields(kind) if "allowed" in f.metadata}
+
+
 def check_parameters(estimator: MultiViewClusterer) -> None:
     """Refuse parameters that make no sense, before any work."""
-    for name, allowed in estimator._allowed.items():
+    for name, allowed in allowed_values(type(estimator)).items():
         check_parameter(name, getattr(estimator, name), allowed)
 
 

@@ -6,7 +6,8 @@ import os
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,7 @@ from manyview.base import (
     min_samples,
     number,
     one_of,
+    param,
     scale_option,
     validate_new_views,
     validate_views,
@@ -64,6 +66,7 @@ __all__ = ["OMVCDR"]
 
 
 @keeps_sample_names
+@dataclass(eq=False, repr=False)
 class OMVCDR(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
@@ -179,69 +182,25 @@ class OMVCDR(
     (1797,)
     """
 
-    _allowed: ClassVar = {
-        "n_clusters": either(COUNT, one_of("auto")),
-        "lam": number(above=0),
-        "n_spaces": COUNT,
-        "latent_dims": either(NONE, COUNTS),
-        "scale": scale_option(),
-        "smooth": either(FLAG, one_of("auto")),
-        "weight_exponent": number(above=1),
-        "init": one_of("k-means++", "random"),
-        "n_init": COUNT,
-        "max_iter": COUNT,
-        "tol": number(least=0),
-        "engine": one_of("auto", "memory", "stream"),
-        "device": one_of("auto", "cpu"),
-        "n_jobs": either(NONE, COUNT),
-        "memory_limit": either(NONE, number(above=0)),
-    }
-    n_clusters: Any  # an integer, or "auto"
-    choice_: Choice
-    _data: MultiViewData  # a reference, not a copy; files, pickles and copies leave it out
-    _fitted: Fitted
-    _batches: BatchTotals
-
-    def __init__(
-        self,
-        n_clusters: int | Literal["auto"] = 8,
-        *,
-        lam: float = 0.5,
-        n_spaces: int = 3,
-        latent_dims: Sequence[int] | None = None,
-        scale: str | Sequence[str] | None = "auto",
-        smooth: bool | str = "auto",
-        weight_exponent: float = 3.0,
-        init: str = "k-means++",
-        n_init: int = 5,
-        max_iter: int = 100,
-        tol: float = 1e-5,
-        random_state: int | np.random.RandomState | None = None,
-        engine: str = "auto",
-        device: str = "auto",
-        n_jobs: int | None = None,
-        memory_limit: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.n_spaces = n_spaces
-        self.latent_dims = latent_dims
-        self.scale = scale
-        self.smooth = smooth
-        self.weight_exponent = weight_exponent
-        self.init = init
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.engine = engine
-        self.device = device
-        self.n_jobs = n_jobs
-        self.memory_limit = memory_limit
-        self.view_sizes = view_sizes
-        self.verbose = verbose
+    n_clusters: int | Literal["auto"] = param(8, either(COUNT, one_of("auto")))
+    _: KW_ONLY
+    lam: float = param(0.5, number(above=0))
+    n_spaces: int = param(3, COUNT)
+    latent_dims: Sequence[int] | None = param(None, either(NONE, COUNTS))
+    scale: str | Sequence[str] | None = param("auto", scale_option())
+    smooth: bool | str = param("auto", either(FLAG, one_of("auto")))
+    weight_exponent: float = param(3.0, number(above=1))
+    init: str = param("k-means++", one_of("k-means++", "random"))
+    n_init: int = param(5, COUNT)
+    max_iter: int = param(100, COUNT)
+    tol: float = param(1e-5, number(least=0))
+    random_state: int | np.random.RandomState | None = None
+    engine: str = param("auto", one_of("auto", "memory", "stream"))
+    device: str = param("auto", one_of("auto", "cpu"))
+    n_jobs: int | None = param(None, either(NONE, COUNT))
+    memory_limit: float | None = param(None, either(NONE, number(above=0)))
+    view_sizes: Sequence[int] | None = None
+    verbose: int = 0
 
     @with_callbacks
     def fit(
@@ -559,7 +518,7 @@ class OMVCDR(
         self.__dict__.pop("choice_", None)
         if self.n_clusters != "auto":
             return int(self.n_clusters)
-        self.choice_ = count_clusters(data, self.scale, self.random_state, self.n_jobs)
+        self.choice_: Choice = count_clusters(data, self.scale, self.random_state, self.n_jobs)
         return self.choice_.n_clusters
 
     def _label(self, X: Any, present: Any = None) -> tuple[Engine, Fitted]:
@@ -614,7 +573,7 @@ class OMVCDR(
 
     def _remember(self, X: Any, data: MultiViewData) -> None:
         super()._remember(X, data)
-        self._data = data
+        self._data = data  # a reference, not a copy; files, pickles and copies leave it out
 
     def _data_of_fit(self, X: Any) -> MultiViewData:
         """The views of the fit, or X if it can be these."""

@@ -62,6 +62,7 @@ def test_projection_of_huge_numbers_is_on_the_simplex():
     assert project_rows(np.array([[1e20, 0.0], [-1e20, -1e20]])).tolist() == [[1, 0], [0.5, 0.5]]
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10_000))
 def test_quadratic_program_is_that_of_a_generic_solver(seed):
     G, C = qp(seed)

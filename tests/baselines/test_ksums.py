@@ -60,14 +60,14 @@ def test_incremental_costs_give_the_moves_of_the_definition(n, d):
     for _ in range(4):
         expected, n_expected = slow_sweep(X, labels, 4)
         clusters = module._Clusters.of(X, sqnorm, labels, 4)
-        count, total, energy = clusters.count, clusters.total, clusters.energy
-        n_moved = sweep(X, sqnorm, labels, count, total, energy, 1e-12)
+        count, total, sum_squares = clusters.count, clusters.total, clusters.sum_squares
+        n_moved = sweep(X, sqnorm, labels, count, total, sum_squares, 1e-12)
         assert np.array_equal(labels, expected)
         assert n_moved == n_expected
         kept = module._Clusters.of(X, sqnorm, labels, 4)
         np.testing.assert_allclose(count, kept.count)
         np.testing.assert_allclose(total, kept.total, atol=1e-10)
-        np.testing.assert_allclose(energy, kept.energy)
+        np.testing.assert_allclose(sum_squares, kept.sum_squares)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -120,6 +120,7 @@ def test_parameters_are_checked(blobs, wrong):
         KSums(4, **wrong).fit(blobs[0])
 
 
+@pytest.mark.slow
 def test_import_does_not_bring_numba():
     code = "import sys, manyview.baselines.ksums; assert 'numba' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -111,6 +111,7 @@ def test_parameters_are_checked(wrong):
         LMVSC(3, **wrong).fit(make_views(0)[0])
 
 
+@pytest.mark.slow
 def test_import_does_not_bring_numba():
     code = "import sys, manyview.baselines.lmvsc; assert 'numba' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)

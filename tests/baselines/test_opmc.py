@@ -120,7 +120,7 @@ def test_losses_are_those_of_the_definition(rng):
     W = random_bases(rng, views, C)
     sums = [cluster_sums(X, labels, 4) for X in views]
     found = module._losses(
-        [module._energy(X) for X in views], sums, np.bincount(labels, minlength=4), W, C
+        [module._sum_squares(X) for X in views], sums, np.bincount(labels, minlength=4), W, C
     )
     np.testing.assert_allclose(found, losses(views, labels, W, C), rtol=1e-12)
 

@@ -181,6 +181,7 @@ def test_parameters_are_checked(wrong):
         PublishedOMVCDR(3, **wrong).fit(make_views(0))
 
 
+@pytest.mark.slow
 def test_import_does_not_bring_numba():
     code = "import sys, manyview.baselines.published_omvcdr; assert 'numba' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -203,6 +204,7 @@ def load(name):
         return [file[f"view_{v}"].astype(np.float64) for v in range(n_views)], file["y"]
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_released_program_gives_the_table_of_the_paper(name):
@@ -216,6 +218,7 @@ def test_released_program_gives_the_table_of_the_paper(name):
     assert model.n_iter_ == 101
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_the_letter_of_the_paper_falls_short_of_its_table(name):
@@ -226,6 +229,7 @@ def test_the_letter_of_the_paper_falls_short_of_its_table(name):
     assert np.diff(model.objective_history_).max() <= 0
 
 
+@pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_labels_depend_on_the_order_of_the_rows(name):

@@ -147,6 +147,7 @@ def random_graph(n, m, n_blocks, seed=0):
     return Edges(keys // m, keys % m, (n, m)), rng.random(len(keys)) + 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [60, 300])  # dense, and by Lanczos' iterations
 @pytest.mark.parametrize("n_blocks", [1, 3])
 def test_spectrum_is_that_of_the_dense_matrix(m, n_blocks):

@@ -101,6 +101,7 @@ def test_chance_among_the_spaces_is_their_mean():
     )
 
 
+@pytest.mark.slow
 def test_a_choice_that_always_gains_is_found_to_help():
     gains = {"largest": 0.2, "mean": -0.2, "default": 0.0, "space 0": 0.0}
     rows = pd.DataFrame(

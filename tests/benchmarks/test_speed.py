@@ -74,6 +74,7 @@ def stop_at_once() -> dict:
     return {}
 
 
+@pytest.mark.slow
 def test_a_process_tells_what_became_of_it():
     assert apart(dict, [("a", 1)]) == {"status": "done", "reason": "", "a": 1}
     failed = apart(json.loads, "no JSON")
@@ -330,6 +331,7 @@ def all_rows(peer_rows, memory_rows, engine_rows):
     }
 
 
+@pytest.mark.slow
 def test_every_part_of_the_page_has_a_plot_and_a_text(all_rows, tmp_path):
     assert set(all_rows) == set(make_plots.PARTS)
     page = tmp_path / "page.md"

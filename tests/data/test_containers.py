@@ -98,6 +98,7 @@ def test_tables_without_sample_names_cannot_be_aligned():
         MultiViewData.align([table, table])
 
 
+@pytest.mark.slow
 def test_polars_and_arrow_are_loaded_only_where_they_are_given():
     code = (
         "import sys, numpy, manyview; manyview.MultiViewData.of(numpy.ones((2, 2)));"

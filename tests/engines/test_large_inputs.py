@@ -64,6 +64,7 @@ def test_half_precision_is_read_as_float32(rng):
     assert all(H.dtype == np.float64 for bases in model.bases_ for H in bases)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The best of 1 starts")
 def test_many_clusters_need_no_array_of_samples_and_clusters(rng):
     n, k = 6000, 2000

@@ -73,7 +73,7 @@ def read(X, scaling, has):
 
 
 def materialize(data, scalings):
-    """All readings of a data set as dense arrays, and which samples have them."""
+    """All scaled views of a data set as dense arrays, and which samples have them."""
     n = data.n_samples
     present = np.ones((n, data.n_views), dtype=bool) if data.present is None else data.present
     views = [

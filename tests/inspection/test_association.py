@@ -72,6 +72,7 @@ def test_few_counts_of_more_categories_are_tested_by_permutation():
     assert row["p"] == pytest.approx(1 / 15, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["numeric", "categorical", "few"])
 def test_p_is_uniform_where_labels_are_random(rng, kind, monkeypatch):
     monkeypatch.setattr("manyview.inspection.association.N_TABLES", 399)

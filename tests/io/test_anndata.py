@@ -148,7 +148,7 @@ def test_cluster_mudata_reads_what_it_is_told_to(cells):
     )
     at = direct.sample_names.get_indexer(mdata.obs_names)
     np.testing.assert_array_equal(model.predict(direct[at]), mdata.obs["both"].astype(int))
-    assert model._view_widths == (4, protein.n_vars)
+    assert model.view_sizes_ == (4, protein.n_vars)
 
 
 def test_cluster_anndata_takes_entries_as_views(cells, tmp_path):
@@ -171,7 +171,7 @@ def test_a_row_of_NaN_in_obsm_is_a_missing_view(cells):
     values[:7] = np.nan
     rna.obsm["protein"] = values
     model = cluster_anndata(rna, 3, "joint", views=["X", "protein"], **QUICK)
-    assert model._view_rows == (110, 103)
+    assert model.view_counts_ == (110, 103)
     assert clustering_accuracy(truth[rna.obs_names], rna.obs["joint"].astype(int)) > 0.95
 
 

@@ -104,7 +104,7 @@ def test_the_reference_has_the_mean_and_the_spread_of_the_rows():
 
 
 @pytest.mark.parametrize("offset", [0, 1000])
-def test_coordinates_keep_the_distances_of_the_readings(offset):
+def test_coordinates_keep_the_distances_of_the_scaled_views(offset):
     rng = np.random.default_rng(0)
     views = [rng.normal(size=(50, 4)) + offset, rng.normal(size=(50, 3))]
     place = locate(MultiViewData.of(views), None, rng)

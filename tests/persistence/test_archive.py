@@ -66,7 +66,7 @@ def test_another_program_can_read_the_file_as_the_page_says(path):
     assert hashlib.sha256(content[:-64]).hexdigest().encode() == content[-64:]
     with zipfile.ZipFile(path) as archive:
         manifest = json.loads(archive.read("manifest.json"))
-        assert (manifest["format"], manifest["version"]) == ("manyview model", 1)
+        assert (manifest["format"], manifest["version"]) == ("manyview model", 2)
         for i, entry in enumerate(manifest["arrays"]):
             member = archive.read(f"arrays/{i}.npy")
             array = np.load(io.BytesIO(member))
@@ -134,7 +134,7 @@ def test_a_compressed_array_is_refused(path):
     assert "arrays/0.npy is compressed" in refusal(path)
 
 
-@pytest.mark.parametrize("version", [0, 2, 99, None, "1", [1]])
+@pytest.mark.parametrize("version", [0, 1, 99, None, "2", [2]])
 def test_another_version_is_named_with_the_program_that_wrote_it(path, version):
     edit(path, lambda manifest, arrays: manifest.update(version=version, manyview="7.5"))
     message = refusal(path)
@@ -143,9 +143,9 @@ def test_another_version_is_named_with_the_program_that_wrote_it(path, version):
 
 
 def test_a_later_version_may_change_everything_but_the_manifest_and_is_still_named(path):
-    manifest = json.dumps({"format": "manyview model", "version": 2, "manyview": "9.0"})
+    manifest = json.dumps({"format": "manyview model", "version": 3, "manyview": "9.0"})
     put_together(path, [("manifest.json", manifest), ("data.parquet", b"?")])
-    assert "version 2, written by manyview 9.0" in refusal(path)
+    assert "version 3, written by manyview 9.0" in refusal(path)
 
 
 def without(members, name):
@@ -257,11 +257,11 @@ def test_a_pickle_in_the_place_of_an_array_is_not_opened(path, tmp_path, dtype):
     "manifest",
     [
         *(b"", b"\xff", b"[]", b"1", b"{}", b"[" * 10**5),
-        b'{"format": "manyview model", "version": 1}',
-        b'{"format": "manyview model", "version": 1, "arrays": 7}',
-        b'{"format": "manyview model", "version": 1, "arrays": {"0": 1, "1": 2}}',
-        b'{"format": "manyview model", "version": 1, "arrays": [7, 8]}',
-        b'{"format": "manyview model", "version": 1, "arrays": [{}, {}]}',
+        b'{"format": "manyview model", "version": 2}',
+        b'{"format": "manyview model", "version": 2, "arrays": 7}',
+        b'{"format": "manyview model", "version": 2, "arrays": {"0": 1, "1": 2}}',
+        b'{"format": "manyview model", "version": 2, "arrays": [7, 8]}',
+        b'{"format": "manyview model", "version": 2, "arrays": [{}, {}]}',
     ],
 )
 def test_a_manifest_of_another_kind_is_refused(path, manifest):

@@ -186,12 +186,12 @@ def test_one_cluster_has_no_doubts_shares_or_columns_to_show(data):
 
 def test_one_view_has_no_shares_to_compare(rng):
     model = OMVCDR(n_clusters=2, n_init=1, random_state=0).fit(rng.normal(size=(30, 4)))
-    assert "Share of each view" not in render_fit(describe_fit(model, model._seen))
+    assert "Share of each view" not in render_fit(describe_fit(model, model._data))
 
 
 def test_many_clusters_are_set_side_by_side_in_parts_that_fit_a_page(rng):
     model = OMVCDR(n_clusters=26, n_init=1, random_state=0).fit(rng.normal(size=(200, 4)))
-    text = render_fit(describe_fit(model, model._seen))
+    text = render_fit(describe_fit(model, model._data))
     tables = [part.split("</table>")[0] for part in text.split('<table class="heat">')[1:]]
     assert [part.count('class="chip') for part in tables] == [9, 9, 8]
     assert [part.count("<td") // part.count('<th scope="row"') for part in tables] == [9, 9, 8]
@@ -217,13 +217,13 @@ def test_numbers_are_short_but_not_in_powers_of_ten_where_they_need_not_be(numbe
 @pytest.mark.parametrize("k", [1, 2])
 def test_few_clusters_and_one_view_make_a_page(k, rng):
     model = OMVCDR(n_clusters=k, n_init=1, random_state=0).fit(rng.normal(size=(30, 4)))
-    Page(render_fit(describe_fit(model, model._seen)))
+    Page(render_fit(describe_fit(model, model._data)))
 
 
 def test_of_many_clusters_the_largest_are_described(rng, monkeypatch):
     monkeypatch.setattr("manyview.report.fit.N_CLUSTERS", 2)
     model = OMVCDR(n_clusters=4, n_init=1, random_state=0).fit(rng.normal(size=(60, 4)))
-    result = describe_fit(model, model._seen)
+    result = describe_fit(model, model._data)
     sizes = np.bincount(model.labels_)
     assert sorted(part["size"] for part in result["clusters"]) == sorted(sizes)[-2:]
     assert "The 2 largest clusters" in render_fit(result)

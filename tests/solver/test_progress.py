@@ -93,6 +93,7 @@ def test_a_pipeline_passes_its_progress_bar_on(blobs, capsys):
     assert "OMVCDR - start #0" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_scikit_learn_without_callbacks_is_no_obstacle():
     code = """
 import sys

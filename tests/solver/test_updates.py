@@ -156,7 +156,7 @@ def test_the_bases_never_raise_F_and_stay_orthonormal(case, lam, dims):
     assert after <= before + 1e-12 * scale_of(data, model)
 
 
-def test_a_doubled_step_turns_twice_as_far(rng):
+def test_an_over_relaxed_step_turns_twice_as_far(rng):
     data = MultiViewData.of([rng.standard_normal((40, 2))])
     _, model, _ = posed(data, 2, dims=(1,))
     angle = np.arctan2(*model.bases[0][::-1, 0])
@@ -168,7 +168,7 @@ def test_a_doubled_step_turns_twice_as_far(rng):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("is_bad", [False, True])
-def test_a_doubled_step_is_taken_back_where_it_raises_F(rng, monkeypatch, is_bad):
+def test_an_over_relaxed_step_is_taken_back_where_it_raises_F(rng, monkeypatch, is_bad):
     centers = rng.standard_normal((5, 12))
     labels = rng.integers(5, size=800)
     X = [centers[labels] + rng.standard_normal((800, 12)) for _ in range(2)]
@@ -181,7 +181,7 @@ def test_a_doubled_step_is_taken_back_where_it_raises_F(rng, monkeypatch, is_bad
         bases = [orthonormalize(rng.standard_normal(H.shape)) for H in turned.bases]
         return replace(turned, bases=tuple(bases))
 
-    monkeypatch.setattr("manyview.solver.alternation.double_step", step)
+    monkeypatch.setattr("manyview.solver.alternation.over_relaxed_step", step)
     model = OMVCDR(5, scale=None, latent_dims=[5], n_init=1, tol=0, max_iter=8, random_state=0)
     model.fit(X)
     assert len(tried) == (1 if is_bad else 7)  # one that fails is the last

@@ -1,7 +1,6 @@
 """Limits on threads nest, and tasks side by side obey them."""
 
 import threading
-import time
 
 from threadpoolctl import threadpool_info
 
@@ -12,11 +11,12 @@ def blas_threads():
     return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
 
 
-def names_of_workers(size):
-    """The threads that ran eight tasks, each long enough for all workers to take one."""
+def names_of_workers(size, n_expected):
+    """The threads that ran eight tasks, each of which waits until as many run as are expected."""
+    together = threading.Barrier(n_expected, timeout=60)
 
     def task(_):
-        time.sleep(0.02)
+        together.wait()
         return threading.current_thread().name
 
     return set(threads.side_by_side(task, range(8), size))
@@ -42,23 +42,23 @@ def test_a_limit_holds_for_our_threads_and_for_blas_and_inner_limits_do_not_rais
     with threads.limit_threads(1):
         assert blas_threads() == 1
         with threads.limit_threads(4):
-            assert len(names_of_workers(1e9)) == 1
+            assert len(names_of_workers(1e9, 1)) == 1
     with threads.limit_threads(2):
-        assert len(names_of_workers(1e9)) == 2
-        assert len(names_of_workers(1.0)) == 1
+        assert len(names_of_workers(1e9, 2)) == 2
+        assert len(names_of_workers(1.0, 1)) == 1
 
 
 def test_small_products_take_one_thread_of_blas_and_leave_ours_alone():
     with threads.limit_threads(2), threads.limit_threads(None, product_size=1.0):
         assert blas_threads() == 1
-        assert len(names_of_workers(1e9)) == 2
+        assert len(names_of_workers(1e9, 2)) == 2
 
 
 def test_without_a_limit_there_are_no_more_threads_than_blas_has():
     with threads.limit_blas(1):
         assert threads.n_threads() == 1
         with threads.limit_threads(None):
-            assert len(names_of_workers(1e9)) == 1
+            assert len(names_of_workers(1e9, 1)) == 1
 
 
 def test_blas_has_one_thread_in_each_task_and_what_it_had_afterwards():

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 
-from manyview.base import COUNT, NONE, MultiViewClusterer, either, number
+from manyview.base import COUNT, LIMIT, MultiViewClusterer, param
 from manyview.data.views import MultiViewData
 from manyview.exceptions import DeclinedError, ViewError
 
 __all__ = ["Baseline", "Budget"]
 
 
+@dataclass(eq=False, repr=False)
 class Baseline(MultiViewClusterer):
     """Base of the baselines. Subclasses implement `_cluster(data, budget)`.
 
-    They store, beside their own parameters, `time_limit` (seconds) and `memory_limit` (bytes); None
-    sets no limit. A method that would exceed a limit declines with a sentence that names it.
+    They also have the parameters `time_limit` (seconds) and `memory_limit` (bytes); None sets no
+    limit. A method that would exceed a limit declines with a sentence that names it.
     """
 
-    _allowed: ClassVar = {
-        "n_clusters": COUNT,
-        "time_limit": either(NONE, number(above=0)),
-        "memory_limit": either(NONE, number(above=0)),
-    }
-    n_clusters: int
-    time_limit: float | None
-    memory_limit: float | None
+    n_clusters: int = param(8, COUNT)
+    _: KW_ONLY
+    time_limit: float | None = param(None, LIMIT)
+    memory_limit: float | None = param(None, LIMIT)
+    view_sizes: Sequence[int] | None = None
 
     def _fit(self, data: MultiViewData) -> None:
         name = type(self).__name__

@@ -13,11 +13,10 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar
 
 import numpy as np
 
-from manyview.base import COUNT, FLAG, generator, number, one_of
+from manyview.base import generator
 from manyview.baselines._anchors import (
     Scale,
     ScaledView,
@@ -62,14 +61,6 @@ class State:
 class UnifiedAnchorClusterer(Baseline):
     """Fit, embedding and k-means of both methods; subclasses give the `_rule` and the stop."""
 
-    _allowed: ClassVar = {
-        **Baseline._allowed,
-        "max_iter": COUNT,
-        "n_init": COUNT,
-        "tol": number(least=0),
-        "scale": one_of("z", None),
-        "quirks": FLAG,
-    }
     scale: Scale
     max_iter: int
     tol: float

@@ -27,15 +27,15 @@ Differences from the published program:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from scipy.special import softmax
 
-from manyview.base import COUNT, generator, number, one_of, scale_option
+from manyview.base import COUNT, generator, number, one_of, param, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans, polar, unit_rows
 from manyview.baselines._scaling import Rows, Scale, scaled_views
@@ -46,6 +46,7 @@ from manyview.utils.types import FloatArray, IntArray
 __all__ = ["AWMVC"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class AWMVC(Baseline):
     """Auto-weighted multi-view clustering: coefficients of several dimensions and their consensus.
 
@@ -106,45 +107,14 @@ class AWMVC(Baseline):
     [1, 1, 2]
     """
 
-    _allowed: ClassVar = {
-        **Baseline._allowed,
-        "n_spaces": COUNT,
-        "weight_power": number(above=0),
-        "init": one_of("identity", "random"),
-        "scale": scale_option(),
-        "n_init": COUNT,
-        "max_iter": COUNT,
-        "tol": number(least=0),
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_spaces: int = 3,
-        weight_power: float = 1.0,
-        init: Literal["identity", "random"] = "identity",
-        scale: Scale = "z",
-        n_init: int = 10,
-        max_iter: int = 101,
-        tol: float = 1e-5,
-        random_state: int | np.random.RandomState | None = None,
-        time_limit: float | None = None,
-        memory_limit: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_spaces = n_spaces
-        self.weight_power = weight_power
-        self.init = init
-        self.scale = scale
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.view_sizes = view_sizes
+    n_spaces: int = param(3, COUNT)
+    weight_power: float = param(1.0, number(above=0))
+    init: Literal["identity", "random"] = param("identity", one_of("identity", "random"))
+    scale: Scale = param("z", scale_option())
+    n_init: int = param(10, COUNT)
+    max_iter: int = param(101, COUNT)
+    tol: float = param(1e-5, number(least=0))
+    random_state: int | np.random.RandomState | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n, rng = data.n_samples, generator(self.random_state)

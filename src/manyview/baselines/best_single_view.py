@@ -20,14 +20,13 @@ Differences from the best view of published tables: those choose with the labels
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import normalized_mutual_info_score, silhouette_score
 
-from manyview.base import COUNT, generator, scale_option
+from manyview.base import COUNT, generator, param, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
 from manyview.baselines._scaling import Rows, Scale, joined_views
@@ -40,6 +39,7 @@ _SILHOUETTE_ROWS = 1000
 Labels = NDArray[np.int32]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BestSingleView(Baseline):
     """The one view whose clusters the other views confirm best, clustered by k-means.
 
@@ -86,30 +86,9 @@ class BestSingleView(Baseline):
     1
     """
 
-    _allowed: ClassVar = {
-        **Baseline._allowed,
-        "scale": scale_option(),
-        "n_init": COUNT,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        scale: Scale = "z",
-        n_init: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-        time_limit: float | None = None,
-        memory_limit: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.scale = scale
-        self.n_init = n_init
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.view_sizes = view_sizes
+    scale: Scale = param("z", scale_option())
+    n_init: int = param(10, COUNT)
+    random_state: int | np.random.RandomState | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         rng = generator(self.random_state)

@@ -15,12 +15,11 @@ of time and memory are asked between the starts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 
-from manyview.base import COUNT, generator, scale_option
+from manyview.base import COUNT, generator, param, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
 from manyview.baselines._scaling import Scale, joined_views
@@ -29,6 +28,7 @@ from manyview.data.views import MultiViewData
 __all__ = ["ConcatKMeans"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ConcatKMeans(Baseline):
     """Views side by side, clustered by k-means.
 
@@ -74,30 +74,9 @@ class ConcatKMeans(Baseline):
     True
     """
 
-    _allowed: ClassVar = {
-        **Baseline._allowed,
-        "scale": scale_option(),
-        "n_init": COUNT,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        scale: Scale = "z",
-        n_init: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-        time_limit: float | None = None,
-        memory_limit: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.scale = scale
-        self.n_init = n_init
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.view_sizes = view_sizes
+    scale: Scale = param("z", scale_option())
+    n_init: int = param(10, COUNT)
+    random_state: int | np.random.RandomState | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         X = joined_views(data, self.scale, None, budget)

@@ -17,14 +17,13 @@ the limits of time and memory are asked between the steps.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.manifold import spectral_embedding
 from sklearn.neighbors import kneighbors_graph
 
-from manyview.base import COUNT, generator, scale_option
+from manyview.base import COUNT, generator, param, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
 from manyview.baselines._scaling import Scale, joined_views
@@ -33,6 +32,7 @@ from manyview.data.views import MultiViewData
 __all__ = ["ConcatSpectral"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ConcatSpectral(Baseline):
     """Views side by side, clustered through the graph of their nearest neighbors.
 
@@ -73,33 +73,10 @@ class ConcatSpectral(Baseline):
     True
     """
 
-    _allowed: ClassVar = {
-        **Baseline._allowed,
-        "scale": scale_option(),
-        "n_neighbors": COUNT,
-        "n_init": COUNT,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        scale: Scale = "z",
-        n_neighbors: int = 10,
-        n_init: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-        time_limit: float | None = None,
-        memory_limit: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.scale = scale
-        self.n_neighbors = n_neighbors
-        self.n_init = n_init
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.view_sizes = view_sizes
+    scale: Scale = param("z", scale_option())
+    n_neighbors: int = param(10, COUNT)
+    n_init: int = param(10, COUNT)
+    random_state: int | np.random.RandomState | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         X = joined_views(data, self.scale, None, budget)

@@ -39,13 +39,12 @@ Differences from the published program:
 """
 
 import warnings
-from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg
 
-from manyview.base import COUNT, generator, number
+from manyview.base import COUNT, FLAG, generator, number, param
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
 from manyview.baselines._low_rank import State, iterate
@@ -61,6 +60,7 @@ _MAX_STEPS = 20_000
 _KMEANS_RUNS = 20
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FMR(Baseline):
     """Flexible multi-view representation learning for subspace clustering.
 
@@ -127,47 +127,15 @@ class FMR(Baseline):
     ([1, 1, 1], 3)
     """
 
-    _allowed: ClassVar = {
-        **Baseline._allowed,
-        "lam1": number(above=0),
-        "lam2": number(above=0),
-        "epsilon": number(above=0),
-        "step": number(above=0),
-        "tol": number(above=0),
-        "n_latent": COUNT,
-        "max_iter": COUNT,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        lam1: float = 1e-4,
-        lam2: float = 1e-6,
-        n_latent: int = 200,
-        epsilon: float = 1e9,
-        step: float = 100.0,
-        max_iter: int = 500,
-        tol: float = 1e-4,
-        quirks: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        time_limit: float | None = None,
-        memory_limit: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam1 = lam1
-        self.lam2 = lam2
-        self.n_latent = n_latent
-        self.epsilon = epsilon
-        self.step = step
-        self.max_iter = max_iter
-        self.tol = tol
-        self.quirks = quirks
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.view_sizes = view_sizes
+    lam1: float = param(1e-4, number(above=0))
+    lam2: float = param(1e-6, number(above=0))
+    n_latent: int = param(200, COUNT)
+    epsilon: float = param(1e9, number(above=0))
+    step: float = param(100.0, number(above=0))
+    max_iter: int = param(500, COUNT)
+    tol: float = param(1e-4, number(above=0))
+    quirks: bool = param(False, FLAG)
+    random_state: int | np.random.RandomState | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n = data.n_samples

@@ -29,16 +29,18 @@ Differences of ours from the program in both cases:
    as the corners of images are, rounding errors choose the next W_v; ours are then k samples.
 """
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from manyview.base import COUNT, FLAG, number, one_of, param
 from manyview.baselines._anchors import Scale
 from manyview.baselines._unified_anchors import Rule, UnifiedAnchorClusterer
 
 __all__ = ["FPMVS"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FPMVS(UnifiedAnchorClusterer):
     """Fast parameter-free multi-view subspace clustering with consensus anchor guidance.
 
@@ -102,30 +104,12 @@ class FPMVS(UnifiedAnchorClusterer):
     array([ True,  True,  True, False, False, False])
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        quirks: bool = False,
-        scale: Scale = "z",
-        max_iter: int = 20,
-        tol: float = 0.0,
-        n_init: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-        time_limit: float | None = None,
-        memory_limit: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.quirks = quirks
-        self.scale = scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.view_sizes = view_sizes
+    quirks: bool = param(False, FLAG)
+    scale: Scale = param("z", one_of("z", None))
+    max_iter: int = param(20, COUNT)
+    tol: float = param(0.0, number(least=0))
+    n_init: int = param(10, COUNT)
+    random_state: int | np.random.RandomState | None = None
 
     def _rule(self, n_samples: int, narrowest: int) -> Rule:
         return Rule(

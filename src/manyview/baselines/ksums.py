@@ -28,14 +28,12 @@ Differences from the published program:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.base import COUNT, generator, number, scale_option
+from manyview.base import COUNT, generator, number, param, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import cluster_sums
 from manyview.baselines._scaling import VIEW, Rows, Scale, joined_views
@@ -48,6 +46,7 @@ __all__ = ["KSums"]
 Labels = NDArray[np.int32]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KSums(Baseline):
     """Balanced clustering without centers, of one view or of all side by side.
 
@@ -97,39 +96,12 @@ class KSums(Baseline):
     True
     """
 
-    _allowed: ClassVar = {
-        **Baseline._allowed,
-        "view": VIEW,
-        "scale": scale_option(),
-        "n_init": COUNT,
-        "max_iter": COUNT,
-        "tol": number(least=0),
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        view: int | None = None,
-        scale: Scale = None,
-        n_init: int = 10,
-        max_iter: int = 100,
-        tol: float = 1e-3,
-        random_state: int | np.random.RandomState | None = None,
-        time_limit: float | None = None,
-        memory_limit: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.view = view
-        self.scale = scale
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.view_sizes = view_sizes
+    view: int | None = param(None, VIEW)
+    scale: Scale = param(None, scale_option())
+    n_init: int = param(10, COUNT)
+    max_iter: int = param(100, COUNT)
+    tol: float = param(1e-3, number(least=0))
+    random_state: int | np.random.RandomState | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         X = joined_views(data, self.scale, self.view, budget)

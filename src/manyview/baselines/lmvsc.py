@@ -27,12 +27,11 @@ Differences from the published program:
 5. Anchors are never more than the samples.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 
-from manyview.base import COUNT, generator, number, one_of
+from manyview.base import COUNT, FLAG, generator, number, one_of, param
 from manyview.baselines._anchors import (
     Scale,
     ScaledView,
@@ -50,6 +49,7 @@ from manyview.utils.types import FloatArray
 __all__ = ["LMVSC"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LMVSC(Baseline):
     """Large-scale multi-view subspace clustering by anchor graphs.
 
@@ -105,41 +105,13 @@ class LMVSC(Baseline):
     array([ True,  True,  True, False, False, False])
     """
 
-    _allowed: ClassVar = {
-        **Baseline._allowed,
-        "n_anchors": COUNT,
-        "anchor_n_init": COUNT,
-        "n_init": COUNT,
-        "alpha": number(above=0),
-        "scale": one_of("z", None),
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_anchors: int = 50,
-        alpha: float = 1.0,
-        quirks: bool = False,
-        scale: Scale = None,
-        anchor_n_init: int = 10,
-        n_init: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-        time_limit: float | None = None,
-        memory_limit: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_anchors = n_anchors
-        self.alpha = alpha
-        self.quirks = quirks
-        self.scale = scale
-        self.anchor_n_init = anchor_n_init
-        self.n_init = n_init
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.view_sizes = view_sizes
+    n_anchors: int = param(50, COUNT)
+    alpha: float = param(1.0, number(above=0))
+    quirks: bool = param(False, FLAG)
+    scale: Scale = param(None, one_of("z", None))
+    anchor_n_init: int = param(10, COUNT)
+    n_init: int = param(10, COUNT)
+    random_state: int | np.random.RandomState | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n, V, m = data.n_samples, data.n_views, min(self.n_anchors, data.n_samples)

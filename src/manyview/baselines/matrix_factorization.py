@@ -20,14 +20,14 @@ Differences from the literature:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, cast
+from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 from scipy import linalg
 from scipy.sparse.linalg import svds
 
-from manyview.base import COUNT, NONE, either, generator, scale_option
+from manyview.base import COUNT, NONE, either, generator, param, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import best_kmeans
 from manyview.baselines._scaling import VIEW, Rows, Scale, joined_views
@@ -37,6 +37,7 @@ from manyview.utils.types import FloatArray
 __all__ = ["MatrixFactorizationClustering"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MatrixFactorizationClustering(Baseline):
     """The best orthogonal factorization, then k-means on its coefficients.
 
@@ -87,36 +88,11 @@ class MatrixFactorizationClustering(Baseline):
     [1, 1, 2]
     """
 
-    _allowed: ClassVar = {
-        **Baseline._allowed,
-        "view": VIEW,
-        "scale": scale_option(),
-        "n_components": either(NONE, COUNT),
-        "n_init": COUNT,
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_components: int | None = None,
-        view: int | None = None,
-        scale: Scale = None,
-        n_init: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-        time_limit: float | None = None,
-        memory_limit: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_components = n_components
-        self.view = view
-        self.scale = scale
-        self.n_init = n_init
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.view_sizes = view_sizes
+    n_components: int | None = param(None, either(NONE, COUNT))
+    view: int | None = param(None, VIEW)
+    scale: Scale = param(None, scale_option())
+    n_init: int = param(10, COUNT)
+    random_state: int | np.random.RandomState | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         rng = generator(self.random_state)

@@ -30,14 +30,13 @@ Differences from the published program:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.base import COUNT, FLAG, generator, number, one_of, scale_option
+from manyview.base import COUNT, FLAG, generator, number, one_of, param, scale_option
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import cluster_sums, inverse_weights, polar
 from manyview.baselines._scaling import Rows, Scale, scaled_views
@@ -50,6 +49,7 @@ __all__ = ["OPMC"]
 Labels = NDArray[np.int32]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OPMC(Baseline):
     """One-pass multi-view clustering: a factorization of all views with the labels as a factor.
 
@@ -107,42 +107,13 @@ class OPMC(Baseline):
     [1, 1, 2]
     """
 
-    _allowed: ClassVar = {
-        **Baseline._allowed,
-        "weighting": one_of("learned", "equal"),
-        "scale": scale_option("row-z"),
-        "fill_empty": FLAG,
-        "n_init": COUNT,
-        "max_iter": COUNT,
-        "tol": number(least=0),
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        weighting: Literal["learned", "equal"] = "learned",
-        scale: Scale = "z",
-        fill_empty: bool = True,
-        n_init: int = 10,
-        max_iter: int = 300,
-        tol: float = 1e-5,
-        random_state: int | np.random.RandomState | None = None,
-        time_limit: float | None = None,
-        memory_limit: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.weighting = weighting
-        self.scale = scale
-        self.fill_empty = fill_empty
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.view_sizes = view_sizes
+    weighting: Literal["learned", "equal"] = param("learned", one_of("learned", "equal"))
+    scale: Scale = param("z", scale_option("row-z"))
+    fill_empty: bool = param(True, FLAG)
+    n_init: int = param(10, COUNT)
+    max_iter: int = param(300, COUNT)
+    tol: float = param(1e-5, number(least=0))
+    random_state: int | np.random.RandomState | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         if self.scale == "row-z":

@@ -44,14 +44,14 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.special import softmax
 
-from manyview.base import COUNT, FLAG, number, one_of
+from manyview.base import COUNT, FLAG, number, one_of, param
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._finish import dense
 from manyview.data.views import MultiViewData, View
@@ -67,6 +67,7 @@ _NOISE = 1e-12  # of m Σ_v ‖X_v‖²: what rounding may do to J
 Labels = NDArray[np.int32]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class PublishedOMVCDR(Baseline):
     """The published OMVCDR: the authors' program, or the paper to the letter.
 
@@ -127,40 +128,12 @@ class PublishedOMVCDR(Baseline):
     array([0, 0, 1, 1], dtype=int32)
     """
 
-    _allowed: ClassVar = {
-        **Baseline._allowed,
-        "lam": number(above=0),
-        "n_spaces": COUNT,
-        "variant": one_of("released", "paper"),
-        "learn_weights": FLAG,
-        "max_iter": COUNT,
-        "tol": number(least=0),
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        lam: float = 8.0,
-        n_spaces: int = 3,
-        variant: Literal["released", "paper"] = "released",
-        learn_weights: bool = True,
-        max_iter: int = 101,
-        tol: float = 1e-5,
-        time_limit: float | None = None,
-        memory_limit: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.lam = lam
-        self.n_spaces = n_spaces
-        self.variant = variant
-        self.learn_weights = learn_weights
-        self.max_iter = max_iter
-        self.tol = tol
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.view_sizes = view_sizes
+    lam: float = param(8.0, number(above=0))
+    n_spaces: int = param(3, COUNT)
+    variant: Literal["released", "paper"] = param("released", one_of("released", "paper"))
+    learn_weights: bool = param(True, FLAG)
+    max_iter: int = param(101, COUNT)
+    tol: float = param(1e-5, number(least=0))
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         width = self.n_clusters * self.n_spaces * (self.n_spaces + 1) // 2

@@ -39,12 +39,13 @@ Differences from the published program:
 
 import warnings
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import nnls
 
-from manyview.base import COUNT, NONE, either, generator, number, one_of
+from manyview.base import COUNT, FLAG, NONE, either, generator, number, one_of, param
 from manyview.baselines._anchor_graph import BLOCK, anchor_graph, joint_support
 from manyview.baselines._base import Baseline, Budget
 from manyview.baselines._das import alternate_rows
@@ -61,6 +62,7 @@ _KMEANS_RUNS = 20
 _RESTS = 1e-10  # change of α
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SFMC(Baseline):
     """Scalable, parameter-free bipartite graph fusion.
 
@@ -124,41 +126,13 @@ class SFMC(Baseline):
            False, False, False, False, False, False, False])
     """
 
-    _allowed: ClassVar = {
-        **Baseline._allowed,
-        "anchor_rate": number(above=0, most=1),
-        "n_anchors": either(NONE, COUNT),
-        "n_neighbors": COUNT,
-        "max_iter": COUNT,
-        "finish": one_of("components", "kmeans"),
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        anchor_rate: float = 0.5,
-        n_anchors: int | None = None,
-        n_neighbors: int = 10,
-        max_iter: int = 10,
-        finish: Literal["components", "kmeans"] = "components",
-        quirks: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        time_limit: float | None = None,
-        memory_limit: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.anchor_rate = anchor_rate
-        self.n_anchors = n_anchors
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.finish = finish
-        self.quirks = quirks
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.view_sizes = view_sizes
+    anchor_rate: float = param(0.5, number(above=0, most=1))
+    n_anchors: int | None = param(None, either(NONE, COUNT))
+    n_neighbors: int = param(10, COUNT)
+    max_iter: int = param(10, COUNT)
+    finish: Literal["components", "kmeans"] = param("components", one_of("components", "kmeans"))
+    quirks: bool = param(False, FLAG)
+    random_state: int | np.random.RandomState | None = None
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n, V = data.n_samples, data.n_views

@@ -30,18 +30,18 @@ Differences of ours from the program in both cases:
    as the corners of images are, rounding errors choose the next W_v; ours are then d samples.
 """
 
-from collections.abc import Sequence
-from typing import ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 
-from manyview.base import COUNT, NONE, either, number
+from manyview.base import COUNT, FLAG, NONE, either, number, one_of, param
 from manyview.baselines._anchors import Scale
 from manyview.baselines._unified_anchors import Rule, UnifiedAnchorClusterer
 
 __all__ = ["SMVSC"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SMVSC(UnifiedAnchorClusterer):
     """Scalable multi-view subspace clustering with unified anchors.
 
@@ -110,43 +110,15 @@ class SMVSC(UnifiedAnchorClusterer):
     array([ True,  True,  True, False, False, False])
     """
 
-    _allowed: ClassVar = {
-        **UnifiedAnchorClusterer._allowed,
-        "n_anchors": either(NONE, COUNT),
-        "n_dims": either(NONE, COUNT),
-        "lam": number(least=0),
-    }
-
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        n_anchors: int | None = None,
-        n_dims: int | None = None,
-        lam: float = 1.0,
-        quirks: bool = False,
-        scale: Scale = "z",
-        max_iter: int = 51,
-        tol: float = 1e-3,
-        n_init: int = 10,
-        random_state: int | np.random.RandomState | None = None,
-        time_limit: float | None = None,
-        memory_limit: float | None = None,
-        view_sizes: Sequence[int] | None = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.n_anchors = n_anchors
-        self.n_dims = n_dims
-        self.lam = lam
-        self.quirks = quirks
-        self.scale = scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.random_state = random_state
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.view_sizes = view_sizes
+    n_anchors: int | None = param(None, either(NONE, COUNT))
+    n_dims: int | None = param(None, either(NONE, COUNT))
+    lam: float = param(1.0, number(least=0))
+    quirks: bool = param(False, FLAG)
+    scale: Scale = param("z", one_of("z", None))
+    max_iter: int = param(51, COUNT)
+    tol: float = param(1e-3, number(least=0))
+    n_init: int = param(10, COUNT)
+    random_state: int | np.random.RandomState | None = None
 
     def _rule(self, n_samples: int, narrowest: int) -> Rule:
         return Rule(

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from manyview._version import __version__
-from manyview.cli.options import Missing, Nan, Paths, Quiet, SampleColumn, Side
+from manyview.cli.options import Missing, Nan, Paths, Quiet, SampleColumn, Seed, Side
 from manyview.data.scaling import scale_name
 from manyview.data.views import MultiViewData
 from manyview.exceptions import EngineUnavailableError
@@ -180,9 +180,7 @@ def command(
     samples: Side = "auto",
     missing: Missing = "keep",
     nan: Nan = "fail",
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Seed of the sample.")
-    ] = 0,
+    seed: Seed = 0,
     jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Threads.")] = 1,
     quiet: Quiet = False,
 ) -> None:

@@ -17,7 +17,7 @@ from manyview.datasets.benchmark_sets import (
     benchmark_folder,
     load_benchmark,
 )
-from manyview.datasets.fetching import PUBLIC_SETS, fetch_session
+from manyview.datasets.fetching import PUBLIC_SETS, fetch_benchmark
 from manyview.datasets.registry import find_paper_set
 
 __all__ = ["app", "choose_subcommand", "fetch_dataset", "list_datasets", "list_sets", "show_sets"]
@@ -69,10 +69,8 @@ def show_sets(console: Console) -> None:
         console.print(table)
     for row in sets[sets["warning"] != ""].itertuples():
         console.print(f"{row.name}: {row.warning}", markup=False)
-    fetched = ", ".join(
-        f"{name} ({' or '.join(PUBLIC_SETS[name].sources)})" for name in PUBLIC_SETS
-    )
-    console.print(f"To be had by `manyview datasets fetch NAME`: {fetched}.", markup=False)
+    names = ", ".join(PUBLIC_SETS)
+    console.print(f"`manyview datasets fetch NAME` downloads: {names}.", markup=False)
 
 
 app = typer.Typer(invoke_without_command=True)
@@ -94,10 +92,15 @@ def list_datasets() -> None:
 @app.command("fetch")
 def fetch_dataset(
     name: Annotated[str, typer.Argument(help="A set with a public source.")],
-    source: Annotated[str | None, typer.Option(help="Who sends it: uci or openml.")] = None,
     force: Annotated[
         bool, typer.Option("--force", metavar="", help="Also if it is here already.")
     ] = False,
 ) -> None:
-    """Fetch a benchmark set; go on where an earlier transfer broke off."""
-    fetch_session(name, source, force, Console())
+    """Fetch a benchmark set into the folder of MANYVIEW_DATA."""
+    console = Console()
+    is_new = force or name not in benchmark_files()
+    with console.status("Fetching the set …"):
+        path = fetch_benchmark(name, force=force)
+    text = "Written:" if is_new else "Here already; --force fetches it again:"
+    about = f"{SOURCES[name]} License: {LICENSES[name]}."
+    console.print(f"{text} {path}\n{about}", markup=False, soft_wrap=True)

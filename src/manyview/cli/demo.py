@@ -16,6 +16,7 @@ from rich.markup import escape
 from sklearn.cluster import KMeans
 from sklearn.utils import Bunch
 
+from manyview.cli.options import Quiet, Seed
 from manyview.cli.progress import fit_bar
 from manyview.data.views import MultiViewData
 from manyview.datasets import load_digits_views
@@ -145,10 +146,8 @@ def _write(out: Path, summary: Mapping[str, Any]) -> None:
 
 def command(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("manyview-demo"),
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Seed of all methods.")] = 0,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", metavar="", help="Write the files only.")
-    ] = False,
+    seed: Seed = 0,
+    quiet: Quiet = False,
 ) -> None:
     """Cluster the bundled digits, compare with k-means, and write a report."""
     run_demo(out, seed, Console(quiet=quiet))

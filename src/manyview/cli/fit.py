@@ -21,15 +21,17 @@ from rich.console import Console
 from manyview.base import check_parameters
 from manyview.cli.folder import FILES, MODEL, PASSES, run_folder, write_table
 from manyview.cli.options import (
-    CLUSTERING,
     AsJson,
+    Jobs,
     Missing,
     Nan,
     Paths,
     Quiet,
     SampleColumn,
+    Seed,
     Side,
     ViewNames,
+    clustering,
     print_json,
     split_names,
 )
@@ -345,63 +347,21 @@ def command(
     views: ViewNames = None,
     scale: Annotated[
         str,
-        typer.Option(
-            metavar="HOW",
-            help="auto, none, unit, l2, sqrt-l2, z, z-l2, or several with commas.",
-            rich_help_panel=CLUSTERING,
-        ),
+        clustering(metavar="HOW", help="auto, none, unit, l2, sqrt-l2, z, z-l2, or several, a,b."),
     ] = "auto",
-    lam: Annotated[
-        float,
-        typer.Option(
-            metavar="X",
-            help="Pull towards the cluster.",
-            rich_help_panel=CLUSTERING,
-        ),
-    ] = 0.5,
-    starts: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Starts; the best wins.",
-            rich_help_panel=CLUSTERING,
-        ),
-    ] = 5,
+    lam: Annotated[float, clustering(metavar="X", help="Coupling of samples and clusters.")] = 0.5,
+    starts: Annotated[int, clustering(min=1, metavar="N", help="Starts; the best wins.")] = 5,
     max_iter: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Passes of a start, at most.", rich_help_panel=CLUSTERING
-        ),
+        int, clustering(min=1, metavar="N", help="Iterations of a start, at most.")
     ] = 100,
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=2**32 - 1,
-            metavar="N",
-            help="Seed of the starts.",
-            rich_help_panel=CLUSTERING,
-        ),
-    ] = 0,
-    jobs: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Threads; as many as pay if not given.",
-            rich_help_panel=CLUSTERING,
-        ),
-    ] = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
     engine: Annotated[
         Literal["auto", "memory", "stream"],
-        typer.Option(help="Where the rows are: in memory, or on disk.", rich_help_panel=CLUSTERING),
+        clustering(help="Where the rows are: in memory, or on disk."),
     ] = "auto",
     memory: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE", help="Memory to use, such as 8GB.", rich_help_panel=CLUSTERING
-        ),
+        str | None, clustering(metavar="SIZE", help="Memory to use, such as 8GB.")
     ] = None,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Tell time and memory, and end without a fit.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,59 +10,45 @@ from typing import Annotated, Any, Literal
 import typer
 
 __all__ = [
-    "CLUSTERING",
-    "READING",
     "AsJson",
+    "Jobs",
     "Missing",
     "Nan",
     "Paths",
     "Quiet",
     "SampleColumn",
+    "Seed",
     "Side",
     "ViewNames",
+    "clustering",
     "print_json",
+    "reading",
     "split_names",
 ]
 
-READING, CLUSTERING = "Reading", "Clustering"  # panels of options in the help
+reading = partial(typer.Option, rich_help_panel="Reading")  # panels of options in the help
+clustering = partial(typer.Option, rich_help_panel="Clustering")
+
 Paths = Annotated[
     list[Path], typer.Argument(metavar="FILES", help="Files with the views, or a folder of them.")
 ]
-SampleColumn = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Column with the sample names.",
-        rich_help_panel=READING,
-    ),
-]
+SampleColumn = Annotated[str | None, reading(metavar="NAME", help="Column with the sample names.")]
 Side = Annotated[
-    Literal["auto", "rows", "columns"],
-    typer.Option(
-        help="Where the samples are; auto: found by names.",
-        rich_help_panel=READING,
-    ),
+    Literal["auto", "rows", "columns"], reading(help="Where the samples are; auto: found by names.")
 ]
-Missing = Annotated[
-    Literal["keep", "drop"],
-    typer.Option(
-        help="Samples that some views lack.",
-        rich_help_panel=READING,
-    ),
-]
+Missing = Annotated[Literal["keep", "drop"], reading(help="Samples that some views lack.")]
 Nan = Annotated[
     Literal["fail", "feature-mean", "drop-features"],
-    typer.Option(
-        metavar="HOW",
-        help="Single missing values: fail, feature-mean, drop-features.",
-        rich_help_panel=READING,
-    ),
+    reading(metavar="HOW", help="Single missing values: fail, feature-mean, drop-features."),
 ]
 ViewNames = Annotated[
-    str | None,
-    typer.Option(
-        metavar="A,B", help="Names of the views, with commas between.", rich_help_panel=READING
-    ),
+    str | None, reading(metavar="A,B", help="Names of the views, with commas between.")
+]
+Seed = Annotated[
+    int, clustering(min=0, max=2**32 - 1, metavar="N", help="Seed of everything that is random.")
+]
+Jobs = Annotated[
+    int | None, clustering(min=1, metavar="N", help="Threads; chosen by the size of the data.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="Write the files only.")]
 AsJson = Annotated[

@@ -15,7 +15,6 @@ from rich.markup import escape
 
 from manyview.cli.folder import MODEL, write_table
 from manyview.cli.options import (
-    READING,
     AsJson,
     Paths,
     Quiet,
@@ -23,6 +22,7 @@ from manyview.cli.options import (
     Side,
     ViewNames,
     print_json,
+    reading,
     split_names,
 )
 from manyview.cli.terminal import show_clusters, show_found, show_notes
@@ -178,10 +178,7 @@ def command(
     samples: Side = "auto",
     nan: Annotated[
         Literal["fail", "feature-mean"],
-        typer.Option(
-            help="Values and features that are missing; the mean is that of the fit.",
-            rich_help_panel=READING,
-        ),
+        reading(help="Values and features that are missing; the mean is that of the fit."),
     ] = "fail",
     views: ViewNames = None,
     quiet: Quiet = False,

@@ -99,13 +99,13 @@ def estimate_cost(
 
     Returns
     -------
-    Estimate
+    CostEstimate
         Prints as a sentence.
 
     Examples
     --------
-    >>> from manyview import estimate
-    >>> told = estimate([(3000, 20), (3000, 30)], n_clusters=4, n_init=1)
+    >>> from manyview import estimate_cost
+    >>> told = estimate_cost([(3000, 20), (3000, 30)], n_clusters=4, n_init=1)
     >>> told.engine, told.view_bytes
     ('memory', 600000)
     """

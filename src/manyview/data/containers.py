@@ -20,6 +20,20 @@ from scipy import sparse
 from manyview.data.opening import open_rows
 from manyview.exceptions import ViewError
 
+__all__ = [
+    "LabeledValues",
+    "align_samples",
+    "check_axis",
+    "common_index",
+    "is_annotated",
+    "is_frame",
+    "is_multimodal",
+    "merged_index",
+    "open_modalities",
+    "rows_of",
+    "unwrap_container",
+]
+
 
 @dataclass(frozen=True)
 class LabeledValues:

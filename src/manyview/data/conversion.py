@@ -15,6 +15,16 @@ from manyview.data.containers import LabeledValues, unwrap_container
 from manyview.data.rows import Rows, float_dtype
 from manyview.exceptions import ViewError
 
+__all__ = [
+    "as_stored",
+    "as_view",
+    "check_same_rows",
+    "check_values",
+    "cut",
+    "read_rows",
+    "row_pieces",
+]
+
 View: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array[Any]"  # scipy < 1.16: text only
 StoredView: TypeAlias = "View | Rows"
 

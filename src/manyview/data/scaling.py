@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,8 +80,10 @@ class ViewScaling:
     is_smoothed: bool = False  # each row is smoothed along the anchor graph
 
 
-def is_scale(scale: str | Sequence[str] | None, *others: str) -> bool:
+def is_scale(scale: Any, *others: str) -> bool:
     """Whether scalings stand for a `scale`, or it is one of the names that a method adds."""
+    if scale is not None and not isinstance(scale, str | Sequence):
+        return False
     names = ["auto"] if scale is None else [scale] if isinstance(scale, str) else list(scale)
     if names in ([name] for name in ("auto", *others)):
         return True

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from manyview.data.rows import Rows
 from manyview.data.scaling import ViewScaling
 from manyview.data.views import MultiViewData
-from manyview.exceptions import EngineUnavailableError
 from manyview.kernels import Kernels, choose_kernels
 from manyview.kernels.block import CHUNK_ROWS, Block
 from manyview.utils.memory import installed_memory
@@ -98,16 +97,10 @@ def choose_engine(
     from manyview.engines.memory import InMemory
     from manyview.engines.streaming import Streaming
 
-    if device not in ("auto", "cpu"):
-        msg = f"device={device!r} is not available in this version; use 'auto' or 'cpu'."
-        raise EngineUnavailableError(msg)
     kernels = choose_kernels(device)
     is_large = engine == "auto" and is_too_large(_bytes_on_disk(data), memory_limit)
     if engine == "stream" or is_large:
         return Streaming(kernels, memory_limit)
-    if engine not in ("auto", "memory"):
-        msg = f"engine={engine!r} is not available; use 'auto', 'memory' or 'stream'."
-        raise EngineUnavailableError(msg)
     return InMemory(kernels)
 
 

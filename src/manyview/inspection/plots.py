@@ -271,9 +271,9 @@ def choice_curve(choice: Choice, *, ax: Any = None) -> Any:
         ax.plot(k, choice.table[column], color=style, marker="o", ms=3, lw=lw, label=column)
     if choice.has_structure:
         ax.axvline(choice.n_clusters, color="0.5", lw=1, ls="--")
-        title = f"{choice.n_clusters} clusters, sureness {choice.confidence:.2f}"
+        title = f"{choice.n_clusters} clusters, confidence {choice.confidence:.2f}"
     else:
-        title = f"no clear structure, sureness {choice.confidence:.2f}"
+        title = f"no clear structure, confidence {choice.confidence:.2f}"
     ax.set(xlabel="number of clusters", ylabel="1 is best", title=title)
     ax.set_ylim(-0.1, 1.04)  # an excess far below zero is as little as zero
     ax.xaxis.get_major_locator().set_params(integer=True)

@@ -84,7 +84,7 @@ def read_new_samples(
 
     Returns
     -------
-    Intake
+    LoadedViews
         All views of the fit; those that no file has are marked as missing.
     """
     check_options(samples=(samples, Samples), nan=(nan, Literal["fail", "feature-mean"]))

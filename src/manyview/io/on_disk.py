@@ -52,7 +52,7 @@ def open_views(
 
     Returns
     -------
-    Intake
+    LoadedViews
         Its samples are named by their numbers, from 0.
 
     Examples

@@ -84,7 +84,7 @@ def read_views(
 
     Returns
     -------
-    Intake
+    LoadedViews
 
     Examples
     --------

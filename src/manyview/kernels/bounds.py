@@ -13,6 +13,11 @@ import numpy as np
 
 from manyview.kernels.rows import compiled
 
+__all__ = [
+    "bound_violated",
+    "distance_bounds",
+]
+
 
 @compiled
 def distance_bounds(costs, bounds, out):

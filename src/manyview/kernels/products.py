@@ -11,6 +11,13 @@ from scipy import sparse
 from manyview.kernels.block import ViewRows
 from manyview.utils.types import FloatArray
 
+__all__ = [
+    "mapped",
+    "times_basis",
+    "transposed_times",
+    "with_values",
+]
+
 
 def with_values(X: sparse.csr_array[Any], values: FloatArray) -> sparse.csr_array[Any]:
     """Other values, in float64, at the stored entries of X."""

@@ -11,6 +11,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+__all__ = [
+    "draw",
+    "nearest_shares",
+    "row_squares",
+    "smoothed_squares",
+    "widen",
+]
+
 # sums may be reordered into vector lanes; NaN and signed zeros keep their meaning
 compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 

@@ -28,6 +28,33 @@ from numpy.typing import NDArray
 from manyview.kernels.rows import compiled
 from manyview.utils.types import FloatArray, IntArray
 
+__all__ = [
+    "Bounds",
+    "Clusters",
+    "Costs",
+    "add_to",
+    "added",
+    "at_least",
+    "bound",
+    "bound_all",
+    "cheapest",
+    "cluster_moments",
+    "embed",
+    "has_one",
+    "likeliest",
+    "margins",
+    "nearest",
+    "prepare",
+    "prepare_all",
+    "regrown",
+    "removal",
+    "squared_distance",
+    "stays",
+    "sweep",
+    "transfer",
+    "weighted_mean",
+]
+
 STRIDE = 32  # columns between two looks at whether a cluster is already too far
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 __all__ = ["SETTINGS", "Choice", "decide"]
 
 STRUCTURE = 0.25  # excess × stability; noise, blobs and continua stay below
-WORDS = {0.7: "sure", 0.4: "fairly sure", 0.0: "unsure"}  # from which sureness on
+WORDS = {0.7: "sure", 0.4: "fairly sure", 0.0: "unsure"}  # from which confidence on
 NEARLY = 0.95  # of the best score: such numbers of clusters are named beside it
 SETTINGS = ("n_clusters", "scale", "lam", "view_modularity", "gain")  # columns
 
@@ -27,7 +27,7 @@ class Choice:
     has_structure : bool
         Whether the clusters are clearer than those that one blob of the same shape falls into:
         excess × stability of at least 0.25.
-    sureness : float
+    confidence : float
         Between 0 and 1. For clusters their excess × stability, down to half of it where another
         number of clusters, more than one away, scores as well; for no structure, how far below
         0.25 that product is, as a share of it. From 0.7 on sure, from 0.4 on fairly sure.

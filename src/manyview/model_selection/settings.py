@@ -41,7 +41,7 @@ FEWEST_ROWS = 20  # that have a view: fewer tell nothing
 SCHEDULE = Schedule(n_init=2, max_iter=100, tol=1e-5)
 TINY = float(np.finfo(np.float64).tiny)
 CLEARLY = 0.02  # by how much more view modularity another setting must have, as a share
-CLEAR = 0.9  # sureness from which on the settings do not matter
+CLEAR = 0.9  # confidence from which on the settings do not matter
 
 Row: TypeAlias = dict[str, Any]
 OnProgress: TypeAlias = Callable[[Row, int, int], None]
@@ -101,7 +101,7 @@ def tune(
                 known[setting.key] = row
                 if on_progress is not None:
                     on_progress(row, len(known), len(settings))
-    return _sweep_to_convergence(
+    return _pick_setting(
         choice, settings, pd.DataFrame([known[setting.key] for setting in settings])
     )
 
@@ -151,9 +151,7 @@ def settings_of(n_clusters: int, lam: float, scale: Scale) -> Settings:
     return Settings(n_clusters, lam, 3, None, scale, 3.0, smooth=scale == "auto")
 
 
-def _sweep_to_convergence(
-    choice: Choice, settings: Sequence[_Setting], table: pd.DataFrame
-) -> Choice:
+def _pick_setting(choice: Choice, settings: Sequence[_Setting], table: pd.DataFrame) -> Choice:
     """Take the best setting if it is clearly better than the first, which is the current one."""
     now = float(table["view_modularity"].iloc[0])
     table["gain"] = (table["view_modularity"] - now) / max(abs(now), TINY)

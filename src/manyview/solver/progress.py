@@ -17,7 +17,11 @@ try:
     from sklearn.callback import CallbackSupportMixin
     from sklearn.callback import with_callbacks as torn_down
 except ImportError:  # before 1.9: no `set_callbacks`, nobody to tell
-    CallbackSupportMixin, torn_down = object, None
+    torn_down = None
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """Stands in for that of scikit-learn 1.9."""
+
 
 __all__ = [
     "CallbackSupportMixin",

@@ -1,10 +1,10 @@
 """
-How sure a label is
-===================
+Confidence of the labels
+========================
 
-``confidence_`` tells for each sample how much cheaper its cluster is than the next one: 0 on the
-border, 1 where no other cluster is near. ``stability_`` tells for the whole fit how far the labels
-agree with those of the other starts; 1 means that all starts found the same clusters.
+``confidence_`` is, for each sample, the relative margin between its cluster and the second-best
+one: 0 on the border, 1 if no other cluster is near. ``stability_`` is, for the whole fit, the
+agreement of the labels with those of the other starts; 1 if all starts found the same clusters.
 """
 
 from manyview import OMVCDR
@@ -15,8 +15,8 @@ model = OMVCDR(n_clusters=10, random_state=0).fit(data)
 print(f"stability {model.stability_:.2f}, mean confidence {model.confidence_.mean():.2f}")
 
 # %%
-# Are the confident labels the right ones? Sort the samples by confidence, keep the surest part, and
-# compare with the digits, which the model has not seen.
+# Are confident labels more accurate? We sort the samples by confidence, keep the most confident
+# ones, and compare them with the digits, which the model has not seen.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,9 +28,9 @@ confidence_curve(digits, model.labels_, model.confidence_, ax=ax)
 plt.show()
 
 # %%
-# Confidence cannot see everything: two digits that share a cluster from the start look sure and are
-# wrong. But what it marks as doubtful is worth a look. Below, one row a cluster: the four samples
-# that are most typical, and the four that are least sure.
+# Confidence does not detect every error: two digits that share one cluster can both have confident
+# labels. But samples with low confidence are worth inspecting. The figure shows one row per
+# cluster: the four samples with the highest confidence, and the four with the lowest.
 
 images = data.views[0].reshape(-1, 8, 8)
 fig, axes = plt.subplots(10, 8, figsize=(5.5, 7), layout="constrained")
@@ -40,6 +40,6 @@ for cluster, row in enumerate(axes):
     for ax, sample in zip(row, [*ranked[:4], *ranked[-4:]], strict=True):
         ax.imshow(images[sample], cmap="gray_r")
         ax.set(xticks=[], yticks=[])
-axes[0, 1].set_title("surest", loc="left")
-axes[0, 5].set_title("least sure", loc="left")
+axes[0, 1].set_title("highest", loc="left")
+axes[0, 5].set_title("lowest", loc="left")
 plt.show()

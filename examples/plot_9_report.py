@@ -1,11 +1,11 @@
 """
-Reading the report
-==================
+The report
+==========
 
-``report`` writes what a fit found as one page for the browser; nothing else is needed to open it,
-no network either. It answers in this order: how many clusters there are and how big; how sure they
-are; which views drove them; what sets each apart; which samples are typical and which doubtful;
-whether the fit came to rest; what the data were, and how to repeat the run.
+``report`` writes the results of a fit as one HTML page that needs no network. It shows, in this
+order: the clusters and their sizes; the confidence of the labels; the weights of the views; the
+features that distinguish each cluster; typical and doubtful samples; whether the fit converged;
+the data, and how to repeat the run.
 """
 
 import tempfile
@@ -21,8 +21,8 @@ with tempfile.TemporaryDirectory() as folder:
         print(file.name, f"{file.stat().st_size / 1e3:.0f} kB")
 
 # %%
-# ``explain`` gives the tables that the page is made of. The map shows samples between the places of
-# their clusters. Dark dots, between two of them, are doubtful; they can go either way.
+# ``explain`` returns the tables that the page is made of. The map places each sample between the
+# clusters that it resembles. Dark dots between two clusters are doubtful samples.
 
 import matplotlib.pyplot as plt
 
@@ -37,9 +37,9 @@ plt.show()
 print(explanation.doubtful.head().to_string(index=False))
 
 # %%
-# A view can drive one cluster and say little about another: a row is a cluster, and sums to one.
-# What sets a cluster apart is told feature by feature. ``effect`` is the distance between the mean
-# of the cluster and that of all others, in standard deviations.
+# A view can determine one cluster and contribute little to another: each row is a cluster, and sums
+# to one. The features that distinguish a cluster are ranked by ``effect``, the difference between
+# the mean of the cluster and that of all other samples, in standard deviations.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4.8), layout="constrained")
 plots.cluster_view_weights(model, ax=left)
