@@ -1,11 +1,21 @@
 # make demo   installs into .venv and clusters the bundled digits
 # make test   installs into .venv and runs the tests
 # make docs   installs into .venv, runs the examples and builds the site
-PYTHON ?= python3
+# make check-dist   builds the packages and runs the demo of the wheel in a clean environment
 VENV := .venv
-BIN := $(VENV)/bin
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+SCRIPTS := Scripts
+EXE := .exe
+else
+PYTHON ?= python3
+SCRIPTS := bin
+EXE :=
+endif
+BIN := $(VENV)/$(SCRIPTS)
+CLEAN := build/clean
 
-.PHONY: demo test omics docs lint types bench scoreboard clean
+.PHONY: demo test omics docs lint types bench scoreboard dist check-dist clean
 
 demo: $(VENV)/installed
 	$(BIN)/manyview demo
@@ -15,7 +25,7 @@ test: $(VENV)/installed-dev
 
 # in a place of its own: anndata wants an older pandas than the rest is tested with
 omics: $(VENV)-omics/installed
-	$(VENV)-omics/bin/python -m pytest tests/io/test_anndata.py tests/docs/test_ecosystem_page.py
+	$(VENV)-omics/$(SCRIPTS)/python -m pytest tests/io/test_anndata.py tests/docs/test_ecosystem_page.py
 
 docs: $(VENV)/installed-docs
 	rm -rf docs/api docs/gallery
@@ -36,26 +46,44 @@ bench: $(VENV)/installed-dev
 scoreboard: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.quality.bench_quality
 
-clean:
-	rm -rf $(VENV) $(VENV)-omics manyview-demo build docs/api docs/gallery docs/sg_execution_times.rst
+# the packages, in dist/: the wheel is built from what the source package holds
+dist: $(VENV)-dist/installed
+	rm -rf dist
+	$(VENV)-dist/$(SCRIPTS)/python -m build --outdir dist .
+	$(VENV)-dist/$(SCRIPTS)/python -m twine check --strict dist/*
 
-$(BIN)/python:
+# in a folder of its own, so that nothing of this one is imported
+check-dist: dist
+	rm -rf $(CLEAN)
+	$(PYTHON) -m venv $(CLEAN)
+	$(CLEAN)/$(SCRIPTS)/python -m pip install --quiet dist/*.whl
+	cd $(CLEAN) && $(SCRIPTS)/python -m manyview --version && $(SCRIPTS)/manyview demo
+
+clean:
+	rm -rf $(VENV) $(VENV)-omics $(VENV)-dist dist manyview-demo build docs/api docs/gallery docs/sg_execution_times.rst
+
+$(BIN)/python$(EXE):
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'manyview needs Python 3.11 or newer; this is ' + sys.version.split()[0] + '. Run: make PYTHON=python3.12 demo')"
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/installed: $(BIN)/python pyproject.toml
+$(VENV)/installed: $(BIN)/python$(EXE) pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[files]'
 	touch $@
 
-$(VENV)/installed-dev: $(BIN)/python pyproject.toml
+$(VENV)/installed-dev: $(BIN)/python$(EXE) pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $@ $(VENV)/installed
 
 $(VENV)-omics/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-omics
-	$(VENV)-omics/bin/python -m pip install --quiet --editable '.[omics,plots,files]' pytest hypothesis polars
+	$(VENV)-omics/$(SCRIPTS)/python -m pip install --quiet --editable '.[omics,plots,files]' pytest hypothesis polars
 	touch $@
 
-$(VENV)/installed-docs: $(BIN)/python pyproject.toml
+$(VENV)/installed-docs: $(BIN)/python$(EXE) pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[docs,files]'
 	touch $@ $(VENV)/installed
+
+$(VENV)-dist/installed:
+	$(PYTHON) -m venv $(VENV)-dist
+	$(VENV)-dist/$(SCRIPTS)/python -m pip install --quiet build twine
+	touch $@

@@ -1,7 +1,6 @@
 """`manyview fit` on arrays that stay on disk: shards by pattern, arrays inside files."""
 
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -109,7 +108,7 @@ def test_a_streamed_run_that_is_killed_goes_on_by_the_same_command(many_rows):
     while len(list(passes.glob("pass-*"))) < 4 and time.monotonic() < limit:
         time.sleep(0.002)
     killed.kill()
-    assert killed.wait() == -signal.SIGKILL
+    assert killed.wait() != 0
     assert {path.name for path in (many_rows / "run").iterdir() if path.name[0] != "."} == set()
     other = subprocess.run([*program, "--out", "run", "--lam", "0.3"], **run)
     assert other.returncode == 2

@@ -35,9 +35,10 @@ def run_python_of(page):
     return known
 
 
-def test_the_python_of_the_readme_labels_samples():
+def test_the_python_of_the_readme_labels_samples_and_writes_a_report(folder):
     known = run_python_of("README.md")
     assert (known["new"] == known["model"].labels_[:5]).all()
+    assert (folder / "report.html").exists()
 
 
 def test_the_first_steps_leave_labels_and_a_model(folder):
@@ -64,3 +65,26 @@ def test_an_example_is_short_and_draws_something(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) < 60
     assert "plt.show()" in text
+
+
+def test_the_readme_is_short_and_begins_with_its_title_and_two_commands():
+    lines = text_of("README.md").splitlines()
+    assert lines[0] == "# manyview"
+    assert len(lines) < 100
+    assert [line.split("#")[0].strip() for line in lines if line.startswith("make ")][:2] == [
+        "make demo",
+        "make test",
+    ]
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_and_paths_of_the_first_pages_lead_somewhere(page):
+    text = text_of(page)
+    links = [link.split("#")[0] for link in re.findall(r"\]\(([^)]+)\)", text)]
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_files_that_contributing_names_exist():
+    names = re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./]+)`", text_of("CONTRIBUTING.md"))
+    assert len(names) > 20
+    assert [name for name in names if not (ROOT / name).exists()] == []

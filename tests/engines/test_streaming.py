@@ -1,7 +1,6 @@
 """Rows on disk: the same labels as in memory, within a budget; killed and resumed."""
 
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -112,9 +111,10 @@ def test_rows_are_read_only_where_a_visit_needs_them(on_disk, monkeypatch):
     np.testing.assert_allclose(totals, 2 * [np.asarray(on_disk[0]).sum(axis=0)])
 
 
-def test_what_a_pass_makes_goes_to_disk_beyond_the_limit(on_disk, monkeypatch):
+@pytest.mark.parametrize("make", [tempfile.TemporaryFile, tempfile.NamedTemporaryFile])
+def test_what_a_pass_makes_goes_to_disk_beyond_the_limit(on_disk, monkeypatch, make):
+    """On Windows a temporary file has a name, and a wrapper around it."""
     files = []
-    make = tempfile.TemporaryFile
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda: files.append(make()) or files[-1])
     settings = {"random_state": 0, "scale": None, "max_iter": 2, "tol": 1.0}
     OMVCDR(5, engine="stream", memory_limit=1e9, **settings).fit(on_disk)
@@ -182,7 +182,7 @@ fitting.SAMPLE_ROWS, alternation.BOUND_ROWS = 1000, 1
 model = OMVCDR(5, scale=None, n_init=1, tol=0, max_iter=60, engine="stream", random_state=0)
 def stop(progress):
     if len(list(Path(sys.argv[3]).glob("pass-*.mv"))) >= 20:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), getattr(signal, "SIGKILL", 9))
 model.fit(sys.argv[1:3], checkpoint=sys.argv[3], callback=stop)
 """
 
@@ -193,7 +193,7 @@ def test_a_killed_process_is_resumed_by_another(on_disk, tmp_path):
     folder = tmp_path / "passes"
     paths = [str(tmp_path / "a.npy"), str(tmp_path / "b-*.npy")]
     program = [sys.executable, "-c", PROGRAM, *paths, str(folder)]
-    assert subprocess.run(program, check=False).returncode == -signal.SIGKILL
+    assert subprocess.run(program, check=False).returncode != 0
     n_before = len(list(folder.glob("pass-*.mv")))
     assert n_before >= 20
     settings = {"scale": None, "n_init": 1, "tol": 0, "max_iter": 60, "random_state": 0}

@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,6 +29,20 @@ from manyview.persistence.atomic import write_bytes
 for i in range(10**9):
     write_bytes(sys.argv[1], bytes([i % 256]) * 300_000)
 """
+# byte locks of Windows, made of those of POSIX; a second of two takers is refused, as there
+WINDOWS_LOCKS = """
+import fcntl, os, sys, types
+import manyview  # before, as much in the standard library takes msvcrt for Windows
+posix, sys.modules["fcntl"] = fcntl, None
+def locking(file, mode, n_bytes):
+    how = posix.LOCK_EX | posix.LOCK_NB if mode == 2 else posix.LOCK_UN
+    try:
+        posix.lockf(file, how, n_bytes, 0, os.SEEK_CUR)
+    except OSError as error:
+        raise PermissionError(13, "Permission denied") from error
+sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, LK_UNLCK=0, locking=locking)
+"""
+needs_fcntl = pytest.mark.skipif(find_spec("fcntl") is None, reason="no fcntl here")
 needs_sigkill = pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 
 
@@ -88,6 +104,14 @@ def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path):
     assert caught.value.filename == str(target)
 
 
+def test_a_target_that_cannot_be_replaced_is_told_by_its_own_name(tmp_path):
+    (tmp_path / "a.csv").mkdir()
+    with pytest.raises(OSError, match=r"a\.csv") as caught:
+        write_text(tmp_path / "a.csv", "new")
+    assert caught.value.filename == str(tmp_path / "a.csv")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need a privilege elsewhere")
 def test_a_link_is_followed_and_stays_a_link(tmp_path):
     write_text(tmp_path / "target.txt", "old")
     (tmp_path / "link.txt").symlink_to("target.txt")
@@ -190,14 +214,39 @@ def test_rows_of_a_killed_process_survive_and_the_next_append_goes_on(tmp_path):
 
 
 @pytest.mark.slow
-def test_several_processes_may_append_to_one_file(tmp_path):
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(APPENDER, id="here"),
+        pytest.param(WINDOWS_LOCKS + APPENDER, id="as on Windows", marks=needs_fcntl),
+    ],
+)
+def test_several_processes_may_append_to_one_file(tmp_path, program):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"torn')
-    children = [start(APPENDER, path, writer, 30) for writer in range(3)]
+    children = [start(program, path, writer, 30) for writer in range(3)]
     assert [child.wait(timeout=60) for child in children] == [0, 0, 0]
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for writer in range(3):
         assert [row["i"] for row in rows if row["writer"] == str(writer)] == list(range(30))
+
+
+def test_a_byte_lock_is_waited_for_and_given_back_after_an_error(tmp_path, monkeypatch):
+    calls = []
+
+    def locking(file, mode, n_bytes):
+        calls.append((mode, os.lseek(file, 0, os.SEEK_CUR), n_bytes))
+        if len(calls) == 1:
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    windows = SimpleNamespace(LK_NBLCK="lock", LK_UNLCK="unlock", locking=locking)
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", windows)
+    monkeypatch.setattr(os, "write", lambda file, line: 0)
+    with pytest.raises(OSError, match="No room"):
+        RowLog(tmp_path / "rows.jsonl").append({"i": 0})
+    assert [mode for mode, _, _ in calls] == ["lock", "lock", "unlock"]
+    assert {position for _, position, _ in calls} == {2**31 - 2}
 
 
 def test_a_full_disk_is_reported_and_leaves_no_half_row(tmp_path, monkeypatch):

@@ -114,6 +114,7 @@ def test_hidden_rows_are_missing_views_and_a_method_that_needs_all_declines(sets
     assert "row(s) of the views are missing" in " ".join(rows["reason"])
 
 
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups here")
 def test_a_killed_benchmark_goes_on_where_it_was(sets, stranger, tmp_path):
     """A real process, killed with SIGKILL in the middle of a run, then started again."""
     out = tmp_path / "out"

@@ -1,4 +1,8 @@
-"""Methods to compare with, on one interface. `BASELINES` maps names to classes."""
+"""The methods to compare with, on one interface; `BASELINES` maps their names to classes.
+
+Each is one file with one dataclass; what several share stands in modules with an underscore. They
+do not use engines: clarity first. OMVCDR itself is in `manyview.omvcdr`.
+"""
 
 from manyview.base import MultiViewClusterer
 from manyview.baselines.awmvc import AWMVC

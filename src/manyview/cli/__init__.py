@@ -1,4 +1,4 @@
-"""The command line: one file a command, each with its options, and what it does with them.
+"""The command line: one file per command, with its options and what it does with them.
 
 To add a command, write a module with a function `command` and name it below. Only this package may
 import `study`.
@@ -7,6 +7,7 @@ import `study`.
 from __future__ import annotations
 
 import sys
+from io import TextIOWrapper
 from typing import Annotated, Any
 
 import typer
@@ -33,6 +34,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; a mistake of the user ends in one sentence and exit code 2."""
+    _replace_unknown_letters()
     # Taken out here, so that it may stand before or after the command.
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     is_debugging = len(arguments) < len(sys.argv) - 1
@@ -50,6 +52,13 @@ def main() -> None:
     if code == INTERRUPTED:
         typer.echo("manyview: stopped by Ctrl-C; no file is half-written.", err=True)
     sys.exit(code or 0)
+
+
+def _replace_unknown_letters() -> None:
+    """Write "?" for a letter that a stream lacks: pipes and consoles of Windows know few."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def _refuse(error: Any) -> int:

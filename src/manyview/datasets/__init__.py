@@ -1,4 +1,8 @@
-"""Multi-view data to try things on: bundled, generated, from files, and the benchmark sets."""
+"""Multi-view data to try things on: bundled, generated, from files, and the benchmark sets.
+
+The registry of the paper's data sets is here as well; what the paper reports is in `study.paper`.
+Files of users are read by `io`.
+"""
 
 from manyview.datasets.benchmark_sets import load_benchmark
 from manyview.datasets.blobs import make_multiview_blobs

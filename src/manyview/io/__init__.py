@@ -1,4 +1,8 @@
-"""From files to views: tables of any common format, read, turned, matched by name and checked."""
+"""From files to views: tables of any common format, read, oriented, matched by name and checked.
+
+Results also go into AnnData and MuData from here. Arrays in memory and rows on disk belong to
+`data`.
+"""
 
 from manyview.io.metadata import Meta, read_meta
 from manyview.io.new_samples import FittedView, read_new_samples

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-if sys.platform != "win32":
-    import fcntl
-
 TAIL_BYTES = 1 << 16  # a torn line is looked for in pieces of this size, from the end
+BINARY = getattr(os, "O_BINARY", 0)  # without it Windows writes "\r\n" for "\n"
+# Windows locks bytes, and nobody can read a locked one: so one far behind the last, but within the
+# 31 bits that its C library takes.
+LOCKED_BYTE = 2**31 - 2
+LOCK_WAIT = 0.01  # seconds from one try to the next
 
 
 @contextmanager
@@ -50,7 +53,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(target)
         _sync_folder(target.parent)
     except OSError as error:
-        if error.filename is None:  # a full disk does not say which file it has no room for
+        # a full disk does not say for which file it has no room; others name the temporary one
+        if error.filename in (None, str(temporary)):
             error.filename = str(path)
         raise
     finally:
@@ -89,7 +93,7 @@ class RowLog:
 
     A row is on disk when `append` returns. A process killed while appending leaves at most one torn
     last line, which `read` ignores and the next `append` cuts off. Several processes may append to
-    one file (on Windows, which lacks `fcntl`, only one).
+    one file: each waits until the one before is done.
 
     Parameters
     ----------
@@ -118,22 +122,23 @@ class RowLog:
         """
         line = json.dumps(dict(row), default=_as_plain).encode() + b"\n"
         is_new = not self.path.exists()
-        file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | BINARY, 0o666)
         try:
-            if sys.platform != "win32":
-                fcntl.flock(file, fcntl.LOCK_EX)  # closing the file gives it back
-            size = _cut_torn_line(file)
-            if os.write(file, line) < len(line):
-                os.ftruncate(file, size)
-                msg = (
-                    f"No room for a row of {len(line)} bytes in {self.path}; free some disk space."
-                )
-                raise OSError(msg)
-            os.fsync(file)
+            with _locked(file):
+                self._write(file, line)
         finally:
             os.close(file)
         if is_new:
             _sync_folder(self.path.parent)
+
+    def _write(self, file: int, line: bytes) -> None:
+        """Add a line to an open file, all of it or nothing."""
+        size = _cut_torn_line(file)
+        if os.write(file, line) < len(line):
+            os.ftruncate(file, size)
+            msg = f"No room for a row of {len(line)} bytes in {self.path}; free some disk space."
+            raise OSError(msg)
+        os.fsync(file)
 
     def read(self) -> list[dict[str, Any]]:
         """Read all complete rows.
@@ -151,6 +156,37 @@ class RowLog:
                 f"{self.path} holds lines that are not JSON; expected a log of rows. Move it away."
             )
             raise ValueError(msg) from None
+
+
+@contextmanager
+def _locked(file: int) -> Iterator[None]:
+    """Keep other processes that ask for it, too, from an open file."""
+    try:
+        fcntl: Any = import_module("fcntl")
+    except ImportError:  # on Windows
+        _lock_byte(file, is_wanted=True)
+        try:
+            yield
+        finally:
+            _lock_byte(file, is_wanted=False)
+    else:
+        fcntl.flock(file, fcntl.LOCK_EX)  # closing the file gives it back
+        yield
+
+
+def _lock_byte(file: int, *, is_wanted: bool) -> None:
+    """Take or give back the byte of a file that stands for all of it (Windows)."""
+    msvcrt: Any = import_module("msvcrt")
+    while True:
+        os.lseek(file, LOCKED_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK if is_wanted else msvcrt.LK_UNLCK, 1)
+        except PermissionError:  # another has it; waiting inside `locking` ends after ten seconds
+            if not is_wanted:
+                raise
+            time.sleep(LOCK_WAIT)
+        else:
+            return
 
 
 def _as_plain(value: object) -> object:
@@ -177,7 +213,7 @@ def _cut_torn_line(file: int) -> int:
 
 def _sync(path: Path) -> None:
     """Wait until a file or a folder is on disk."""
-    file = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
+    file = os.open(path, (os.O_RDWR | BINARY) if path.is_file() else os.O_RDONLY)
     try:
         os.fsync(file)
     finally:

@@ -55,7 +55,7 @@ class Checkpoint:
         run = {"manyview": __version__, "data": _fingerprint(data, weights), **asked}
         self._page = self._folder / "run.json"
         if self._page.exists():
-            before = json.loads(self._page.read_text())
+            before = json.loads(self._page.read_text(encoding="utf-8"))
             self._refuse_other(before["run"], run)
             rng.bit_generator.state = before["random"]
         else:

@@ -1,4 +1,7 @@
-"""Benchmarks: data sets × methods × seeds → tidy rows that survive being killed."""
+"""Comparing methods: data sets × methods × seeds → rows, scoreboards, tests, the paper's claims.
+
+Runs survive being killed. Only `cli` may import this package.
+"""
 
 from manyview.study.methods import Method, find_method, known_methods
 from manyview.study.runner import Conditions, run_benchmark

@@ -133,7 +133,7 @@ def write_rows(table: pd.DataFrame, out: Path) -> None:
     with atomic_path(out / "rows.parquet") as path:
         flat.to_parquet(path, index=False)
     with atomic_path(out / "rows.csv") as path:
-        flat.to_csv(path, index=False)
+        flat.to_csv(path, index=False, lineterminator="\n")
 
 
 Outcome = tuple[dict[str, Any], NDArray[np.int32] | None]

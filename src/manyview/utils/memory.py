@@ -12,7 +12,7 @@ import psutil
 def start_peak() -> int:
     """Forget the peak so far, where the system can (Linux); return the bytes held now."""
     with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return int(psutil.Process().memory_info().rss)
 
 
@@ -30,7 +30,7 @@ def installed_memory() -> int:
     """Bytes of memory of this machine, or of the container that limits it."""
     physical = int(psutil.virtual_memory().total)
     try:
-        allowed = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        allowed = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
     except OSError:
         return physical
     return min(physical, int(allowed)) if allowed.isdigit() else physical

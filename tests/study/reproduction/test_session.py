@@ -160,6 +160,7 @@ def test_a_finished_study_runs_nothing_again(study, folder, monkeypatch):
     assert (study / "index.html").read_text() == page
 
 
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups here")
 def test_a_killed_study_goes_on_where_it_was(folder, start, tmp_path):
     """A real process, killed with SIGKILL in the middle of its runs, then started again."""
     out = tmp_path / "out"
