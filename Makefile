@@ -1,5 +1,5 @@
 # make demo   installs into .venv and clusters the bundled digits
-# make test   installs into .venv and runs the tests
+# make test   installs into .venv and runs the quick tests; make test-all runs all of them
 # make docs   installs into .venv, runs the examples and builds the site
 # make check-dist   builds the packages and runs the demo of the wheel in a clean environment
 VENV := .venv
@@ -14,14 +14,21 @@ EXE :=
 endif
 BIN := $(VENV)/$(SCRIPTS)
 CLEAN := build/clean
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
-.PHONY: demo test omics docs lint types bench scoreboard dist check-dist clean
+.PHONY: demo test test-all omics docs lint types bench scoreboard dist check-dist clean
 
 demo: $(VENV)/installed
 	$(BIN)/manyview demo
 
+# a case of each kind, within three minutes on two cores
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest
+	$(PYTEST) -m "not slow"
+
+# everything, also what needs the benchmark files of MANYVIEW_DATA and Chromium, where they are
+test-all: $(VENV)/installed-dev
+	$(PYTEST)
 
 # in a place of its own: anndata wants an older pandas than the rest is tested with
 omics: $(VENV)-omics/installed

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -30,8 +30,8 @@ from manyview.datasets import make_multiview_blobs
 from manyview.engines import BLOCK_BYTES
 from manyview.exceptions import ConvergenceWarning
 from manyview.kernels import cpu
-from manyview.kernels.block import CHUNK_ROWS, Shrinkage, ViewRows
-from manyview.kernels.statistics import ClusterMoments
+from manyview.kernels.block import CHUNK_ROWS, Block, Shrinkage, ViewRows
+from manyview.kernels.statistics import ClusterMoments, Clusters
 
 Array = NDArray[Any]
 Work = Callable[[], object]
@@ -51,23 +51,19 @@ class Case:
 
     views: list[ViewRows]
     bases: list[Array]  # (d_v, D)
-    projection: Array  # (rows, D)
-    labels: Array
-    group: Array
-    weights: Array
-    moments: ClusterMoments
-    n_present: Array  # (1,)
-    coupling: Array  # (m,)
+    block: Block
+    clusters: Clusters
 
     @property
-    def state(self) -> tuple[ClusterMoments, Array, Array]:
-        """What the label step knows of the clusters; it changes the moments."""
-        return self.moments.copy(), self.n_present, self.coupling
+    def fresh_clusters(self) -> Clusters:
+        """The clusters, for a sweep that changes their moments."""
+        return replace(self.clusters, moments=self.clusters.moments.copy())
 
     @property
     def shrinkage(self) -> Shrinkage:
         """How `embed` draws rows to their clusters."""
-        starts, mean = self.moments.starts, self.moments.mean[0]  # (k, D)
+        moments = self.clusters.moments
+        starts, mean = moments.starts, moments.mean[0]  # (k, D)
         keep = np.full((1, len(mean), len(starts)), 1 / (1 + LAM))
         return Shrinkage(starts, keep, mean, np.zeros(mean.shape[1]))
 
@@ -100,33 +96,33 @@ def make_case(k: int, dtype: str, n_rows: int) -> Case:
     )
     wrong = rng.random(n_rows) < WRONG
     labels[wrong] = rng.integers(k, size=wrong.sum())
-    moments = cpu.moments(projection, labels, group, weights, empty)
+    block = Block(tuple(views), weights, group, labels, projection)
     n_present, coupling = np.array([float(len(views))]), np.full(3, LAM * len(views) * k / n_rows)
-    return Case(views, bases, projection, labels, group, weights, moments, n_present, coupling)
+    return Case(views, bases, block, Clusters(cpu.moments(block, empty), n_present, coupling))
 
 
 def sweep(case: Case) -> int:
     """Move the labels of all chunks, as the engine does."""
-    moments, n_present, coupling = case.state
-    labels, rng = case.labels.copy(), np.random.default_rng(0)
+    block, clusters = case.block, case.fresh_clusters
+    labels, rng = block.labels.copy(), np.random.default_rng(0)
     n_moved = 0
     for start in range(0, len(labels), CHUNK_ROWS):
         rows = slice(start, start + CHUNK_ROWS)
-        order = rng.permutation(len(labels[rows]))
-        given = (case.group[rows], case.weights[rows], order)
-        n_moved += cpu.assign(
-            case.projection[rows], labels[rows], *given, moments, n_present, coupling
+        chunk = Block(
+            (), block.weights[rows], block.group[rows], labels[rows], block.projection[rows]
         )
+        n_moved += cpu.assign(chunk, rng.permutation(len(labels[rows])), clusters)
     return n_moved
 
 
 def works(case: Case) -> dict[str, tuple[Work, Work, float, str]]:
     """Of each kernel: itself, what bounds it, the share of that which it needs, and its name."""
-    b, dtype = case.projection, case.projection.dtype
+    block, b = case.block, case.block.projection
+    dtype = b.dtype
     X = [view.values for view in case.views]
     H = [basis.astype(dtype) for basis in case.bases]
-    center = np.ascontiguousarray(case.moments.mean[0].T.astype(dtype))  # (D, k)
-    spare, Z = np.empty_like(b), cpu.embed(b, case.labels, case.group, case.weights, case.shrinkage)
+    center = np.ascontiguousarray(case.clusters.moments.mean[0].T.astype(dtype))  # (D, k)
+    spare, Z = np.empty_like(b), cpu.embed(block, case.shrinkage)
 
     def copy() -> None:
         np.copyto(spare, b)
@@ -140,14 +136,13 @@ def works(case: Case) -> dict[str, tuple[Work, Work, float, str]]:
     def scores() -> Array:
         return b @ center
 
-    rows = (case.labels, case.group, case.weights)
-    moments = partial(cpu.moments, b, *rows, case.moments)
+    moments = partial(cpu.moments, block, case.clusters.moments)
     return {
         "project": (partial(cpu.project, case.views, case.bases), forth, 1.0, "X H"),
         "accumulate": (partial(cpu.accumulate, case.views, Z), back, 1.0, "Xᵀ Z"),
         "moments": (moments, copy, 0.5, "half a copy of b"),
-        "embed": (partial(cpu.embed, b, *rows, case.shrinkage), copy, 1.0, "a copy of b"),
-        "nearest": (partial(cpu.nearest, b, case.group, *case.state), scores, 1.0, "b Cᵀ"),
+        "embed": (partial(cpu.embed, block, case.shrinkage), copy, 1.0, "a copy of b"),
+        "nearest": (partial(cpu.nearest, block, case.clusters), scores, 1.0, "b Cᵀ"),
         "assign": (partial(sweep, case), scores, 1.0, "b Cᵀ"),
     }
 

@@ -19,6 +19,7 @@ from sklearn.base import clone
 
 from helpers.model_files import edit, take_apart
 from manyview import OMVCDR, MultiViewData
+from manyview._version import __version__
 from manyview.exceptions import ModelFileError, NotFittedError
 from manyview.persistence.encoding import RECORDS
 
@@ -247,7 +248,7 @@ def test_a_manifest_that_this_version_would_not_write_is_refused(path, change, w
     edit(path, lambda manifest, arrays: change(manifest))
     message = refusal(path)
     assert words in message
-    assert "written by manyview 0.1.0" in message
+    assert f"written by manyview {__version__}" in message
     assert message.endswith("Load it with the manyview that wrote it, or fit again.")
 
 
