@@ -124,7 +124,7 @@ def test_the_choice_is_marked_on_its_curves(choice_table):
     assert list(score.get_xdata()) == [2, 3, 4]
     assert list(score.get_ydata()) == [0.2, 0.6, 0.4]
     assert set(mark.get_xdata()) == {3}
-    assert ax.get_title() == "3 clusters, sureness 0.72"
+    assert ax.get_title() == "3 clusters, confidence 0.72"
 
 
 def test_without_structure_nothing_is_marked(choice_table):

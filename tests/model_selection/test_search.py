@@ -165,7 +165,7 @@ def row(k, modularity, excess, stability):
     return {"n_clusters": k, "modularity": modularity, "excess": excess, "stability": stability}
 
 
-def test_sureness_by_hand():
+def test_confidence_by_hand():
     """Excess × stability is 0.72; a rival two away with the same score takes half of it."""
     best, beside = row(5, 0.8, 0.8, 0.9), row(6, 0.8, 0.8, 0.9)
     alone = decide([best, row(9, 0.0, 0.5, 0.5)], 100)
