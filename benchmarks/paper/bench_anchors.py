@@ -1,12 +1,12 @@
-"""Do the space weights of OMVCDR choose a good number of anchors for LMVSC and SMVSC?
+"""Number of anchors of LMVSC and SMVSC chosen by the space weights of OMVCDR.
 
 The paper interprets H_pv as anchors and Z_p as anchor graph, and suggests that its weights might
 choose the number of anchors without labels. Two rules are tried: the dimension of the space of
 largest weight (*largest*), and the mean dimension under the weights (*mean*). They are compared
 with the default of the method (50 anchors per view for LMVSC, k for SMVSC) and with *any*, the mean
-score over the dimensions of all spaces: the expected score of a random choice. Rows are shuffled by the seed. Scores are
-means over seeds, compared over the data sets by Wilcoxon's signed-rank test, with Holm's correction
-for the six pairs of one method and metric.
+score over the dimensions of all spaces, that is the expected score of a random choice. Rows are
+shuffled by the seed. Scores are means over seeds, compared over the data sets by Wilcoxon's
+signed-rank test, with Holm's correction for the six pairs of one method and metric.
 
     python -m benchmarks.paper.bench_anchors [--quick] [--again]
         [--out benchmarks/results/bench_anchors.csv] [--page docs/theory.md]

@@ -175,7 +175,11 @@ REASONS: dict[tuple[str, str, str], str] = {
         "memory",
     ): "probably the initialization, which beyond 10 000 rows copies a subset: a step, no slope.",
     ("published_omvcdr", "d", "time"): "probably sweeps over Z and the labels, independent of d.",
-    ("published_omvcdr", "D", "time"): "probably the k-means of the initialization, independent of D.",
+    (
+        "published_omvcdr",
+        "D",
+        "time",
+    ): "probably the k-means of the initialization, independent of D.",
     ("published_omvcdr", "k", "time"): SWEEPS,
     ("fmr", "d", "time"): "with fewer samples than features only O(n² d) depends on d; the "
     "eigenvectors of the kernel, the iterations and the final spectral clustering do not.",

@@ -1,4 +1,4 @@
-"""Does `choose` find the number of clusters, recognize data without clusters, and how fast?
+"""Accuracy and time of `choose`: the number of clusters, and data without clusters.
 
 k from 2 to 40 at its defaults, on the sets of the data folder that have 2 to 40 classes, on blobs
 of many shapes and on data without clusters; rows are shuffled by the seed. A recommendation is
@@ -256,7 +256,7 @@ def findings(rows: pd.DataFrame) -> str:
         f"{has_more.sum()} runs; {denied.sum()} runs on data sets with classes report no "
         "structure.\n\n"
         f"Mean confidence of a correct number: {mean(right & counted):.2f}; of a wrong one: "
-        f"{mean(~right & counted):.2f}; of \"no structure\", correctly: "
+        f'{mean(~right & counted):.2f}; of "no structure", correctly: '
         f"{mean(right & empty):.2f}; wrongly: {mean(denied):.2f}. Time relative to one fit: median "
         f"{ratio.median():.1f}, maximum {ratio.max():.1f} ({slowest['data']}; target: 10); without "
         f"the choice of scaling and λ, median {alone.median():.1f}, maximum {alone.max():.1f}."

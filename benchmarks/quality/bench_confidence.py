@@ -1,4 +1,4 @@
-"""Do `confidence_` and `stability_` of OMVCDR separate correct labels from wrong ones?
+"""How well `confidence_` and `stability_` of OMVCDR separate correct labels from wrong ones.
 
 OMVCDR at its defaults, given only the number of classes, on every set of the data folder with at
 most 12 000 samples; rows are shuffled by the seed. A label is correct if its cluster is matched

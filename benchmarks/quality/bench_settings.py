@@ -1,4 +1,4 @@
-"""Are the scaling and λ that `choose` recommends better than the defaults?
+"""Accuracy of the scaling and λ that `choose` recommends, compared with the defaults.
 
 On at most 1000 rows of each set of the data folder, given the number of classes, `choose` tries its
 settings; each is then fitted in full, and its accuracy measured by the labels, which `choose` never

@@ -241,7 +241,9 @@ def test_settings_are_judged_by_the_change_of_accuracy(setting_rows):
     assert "| most stable under resampling | -0.200 | -0.200 | -0.200 | 0 / 2 |" in lines
     assert "| unit, 0.5 for all sets | +0.000 | -0.100 | +0.100 | 1 / 1 |" in lines
     text = bench_settings.findings(setting_rows)
-    assert "On 2 data sets another setting is recommended 1 times; accuracy changes by +0.050" in text
+    assert (
+        "On 2 data sets another setting is recommended 1 times; accuracy changes by +0.050" in text
+    )
 
 
 def test_estimates_are_counted_within_the_factor():
@@ -263,7 +265,7 @@ def test_an_estimate_and_its_fit_make_a_row(monkeypatch):
     assert [row["engine"] for row in rows] == ["memory", "stream"]
     for row in rows:
         assert row["time_ratio"] == row["told_s"] / row["fit_s"] > 0
-        assert f"{row['told_s']:.1f} s told" in bench_estimate.tell(row)
+        assert f"{row['told_s']:.1f} s estimated" in bench_estimate.tell(row)
 
 
 SCALE_ROW = {

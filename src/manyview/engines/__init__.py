@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from manyview.data.rows import Rows
 from manyview.data.scaling import ViewScaling
 from manyview.data.views import MultiViewData
-from manyview.exceptions import EngineUnavailableError
 from manyview.kernels import Kernels, choose_kernels
 from manyview.kernels.block import CHUNK_ROWS, Block
 from manyview.utils.memory import installed_memory

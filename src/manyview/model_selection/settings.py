@@ -151,9 +151,7 @@ def settings_of(n_clusters: int, lam: float, scale: Scale) -> Settings:
     return Settings(n_clusters, lam, 3, None, scale, 3.0, smooth=scale == "auto")
 
 
-def _pick_setting(
-    choice: Choice, settings: Sequence[_Setting], table: pd.DataFrame
-) -> Choice:
+def _pick_setting(choice: Choice, settings: Sequence[_Setting], table: pd.DataFrame) -> Choice:
     """Take the best setting if it is clearly better than the first, which is the current one."""
     now = float(table["view_modularity"].iloc[0])
     table["gain"] = (table["view_modularity"] - now) / max(abs(now), TINY)
