@@ -121,9 +121,9 @@ def test_the_root_and_the_folders_stay_small():
 # words of our own that gave way to those of the field
 OLD_WORDS = """
     Reading readings_ readings read_as pose restate read_and_state state strides double_step
-    is_brisk foresees _settle settle first_sweeps last_sweeps polish few slack appraise may_move drift
-    look_around Neighborhood neighborhood mix is_mixed recall place recount confide compare pull
-    levels energy narrator told Recorded estimation known stored Intake Request sureness Sums
+    is_brisk foresees _settle settle first_sweeps last_sweeps polish few slack appraise may_move
+    drift look_around Neighborhood neighborhood mix is_mixed recall place recount confide compare
+    pull levels energy narrator told Recorded estimation known stored Intake Request sureness Sums
 """
 OLD_MODULES = "readings reading known stored recorded estimation blocks contingency storage records"
 

@@ -1,4 +1,4 @@
-"""From files to views: tables of any common format, read, turned, matched by name and checked."""
+"""From files to views: read tables of any common format, match samples by name, check them."""
 
 from manyview.io.metadata import Meta, read_meta
 from manyview.io.new_samples import FittedView, read_new_samples

@@ -1,4 +1,4 @@
-"""How many clusters there are, told without labels."""
+"""Choice of the number of clusters, the scaling and λ, without labels."""
 
 from manyview.model_selection.choice import Choice
 from manyview.model_selection.search import choose
