@@ -190,7 +190,5 @@ def test_candidates_that_make_no_sense_are_refused(candidates):
 
 
 def test_too_few_samples_are_refused():
-    with pytest.raises(
-        NotEnoughSamplesError, match="Found 7 samples; expected at least 8"
-    ):
+    with pytest.raises(NotEnoughSamplesError, match="Found 7 samples; expected at least 8"):
         choose(np.eye(7))

@@ -11,8 +11,8 @@ from manyview.model_selection.choice import Choice
 from manyview.model_selection.settings import (
     CLEARLY,
     _Judge,
+    _pick_setting,
     _Setting,
-    _sweep_to_convergence,
     settings_of,
 )
 
@@ -46,7 +46,7 @@ def test_the_defaults_are_kept_unless_another_is_clearly_better(gain, taken):
     names = ("n_clusters", "scale", "lam", "view_modularity")
     table = pd.DataFrame([(3, "auto", 0.5, 0.5), (3, "unit", 0.5, 0.5 * (1 + gain))], columns=names)
     settings = [_Setting("auto", 0.5), _Setting("unit", 0.5)]
-    choice = _sweep_to_convergence(Choice(3, True, 0.5, "", table), settings, table)
+    choice = _pick_setting(Choice(3, True, 0.5, "", table), settings, table)
     assert choice.scale == taken
     words = {"auto": "Keep the defaults, scale='auto' and lam=0.5", "unit": "Use scale='unit'"}
     assert choice.advice.startswith(words[taken])

@@ -63,8 +63,8 @@ class CostEstimate:
         """One sentence; a second one if the machine has less memory."""
         read = f", read {self.n_reads} times" if self.n_reads else ""
         text = (
-            f"About {_duration(self.seconds)}, and {_size(self.memory_bytes)} of memory in addition to "
-            f"{_size(self.view_bytes)} of views{read}, with engine='{self.engine}': "
+            f"About {_duration(self.seconds)}, and {_size(self.memory_bytes)} of memory in "
+            f"addition to {_size(self.view_bytes)} of views{read}, with engine='{self.engine}': "
             f"{self.n_samples:,} samples, {self.n_clusters:,} clusters."
         )
         held = self.memory_bytes + (0 if self.engine == "stream" else self.view_bytes)
@@ -140,7 +140,7 @@ def _of_shapes(
     from manyview.datasets import make_multiview_blobs
 
     if len({n for n, _ in shapes}) != 1 or min(map(min, shapes)) < 1:
-        msg = f"The shapes are {list(shapes)}; expected the same number of samples in each, at least 1."
+        msg = f"The shapes are {list(shapes)}; expected equal numbers of samples, at least 1."
         raise ViewError(msg)
     n, widths = shapes[0][0], [d for _, d in shapes]
     in_memory = np.result_type(dtype, np.float32)
@@ -161,7 +161,8 @@ def _of_shapes(
         stored = [_saved(X, file, dtype) for X, file in zip(blobs.views, files, strict=True)]
         some = some_rows(replace(blobs, views=tuple(stored)), n_some)
         trial = calibrate(model, chosen, some, n, is_checked=False)
-        return _extrapolate(trial, n, plan, Storage(0, n * sum(widths) * dtype.itemsize, tuple(files)))
+        on_disk = Storage(0, n * sum(widths) * dtype.itemsize, tuple(files))
+        return _extrapolate(trial, n, plan, on_disk)
 
 
 def _saved(X: NDArray[Any], file: Path, dtype: np.dtype[Any]) -> Rows:

@@ -67,7 +67,7 @@ def open_rows(where: Where, *, key: str | None = None) -> Rows:
         )
         raise ViewError(msg)
     opened = [_open(path, key) for path in paths]
-    parts = [part for part in opened if len(part)] or opened[:1]  # an empty part may have no features
+    parts = [part for part in opened if len(part)] or opened[:1]  # empty parts have no features
     for part in parts:
         _check_alike(parts[0], part)
     return parts[0] if len(parts) == 1 else Joined(parts)

@@ -33,9 +33,7 @@ def read_path(path: Path, id: str | None) -> tuple[list[Table], list[str]]:
     if not known:
         msg = f"The folder {path} holds no table; expected files that end in {_endings(READERS)}."
         raise ViewError(msg)
-    notes = (
-        [f"{path}: ignored, since these are not tables: {', '.join(others)}."] if others else []
-    )
+    notes = [f"{path}: ignored, since these are not tables: {', '.join(others)}."] if others else []
     return [table for item in known for table in _read_file(item, id)], notes
 
 

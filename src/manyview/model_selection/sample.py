@@ -30,7 +30,7 @@ class Coordinates:
 
     points: FloatArray  # (n, D): P
     shares: tuple[FloatArray, ...]  # scaled view: (D, D), W_vᵀ W_v; they add up to the identity
-    norms: tuple[FloatArray | None, ...]  # scaled view: (n,), if it has rows of unit norm, else None
+    norms: tuple[FloatArray | None, ...]  # scaled view: (n,), or None without unit norms
 
     def one_blob(self, rng: Generator) -> FloatArray:
         """Points of one blob with the mean and covariance of the rows, and the same scaling.
