@@ -1,8 +1,7 @@
-"""Kernels: what is computed on one block, and with which array library.
+"""Kernels: computations on one block, with a given array library.
 
-A kernel module has the functions of `Kernels` and no state. The engine decides where rows live;
-kernels decide how they are computed. To add a module, write the functions and name it in
-`choose_kernels`.
+A kernel module has the functions of `Kernels` and no state. The engine stores rows, kernels compute
+with them. To add a module, implement the functions and register it in `choose_kernels`.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ __all__ = ["Kernels", "choose_kernels"]
 
 
 class Kernels(Protocol):
-    """What is computed on one block; b, y, u, ω are `projection`, `labels`, `group`, `weights`."""
+    """Computations on one block; b, y, u, ω are `projection`, `labels`, `group`, `weights`."""
 
     def asarray(self, small: FloatArray, like: Any) -> Any:
-        """Bring a small host array to the library, device and dtype of `like`."""
+        """Convert a small array to the library, device and dtype of `like`."""
 
     def columns(self, view: ViewRows, weights: FloatArray) -> ColumnMoments:
-        """Moments of the columns of a view as the user gave it."""
+        """Moments of the columns of an unscaled view."""
 
     def row_squares(self, view: ViewRows) -> FloatArray:
         """‖map(x) ∘ scale − offset‖² of each row, before the row factor."""
 
     def project(self, views: Sequence[ViewRows], bases: Sequence[FloatArray]) -> Any:
-        """A = Σ_v X_v H_v, spaces side by side: (rows, D)."""
+        """A = Σ_v X_v H_v, spaces concatenated: (rows, D)."""
 
     def accumulate(self, views: Sequence[ViewRows], embedding: Any) -> ArraySums:
-        """C_v = X_vᵀ Z: one (d_v, D) array a view."""
+        """C_v = X_vᵀ Z: one (d_v, D) array per view."""
 
     def shared_sums(self, view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
-        """Σ_i s_ci x_i for shares (k, rows) of the rows, as clusters have: (k, d_v)."""
+        """Σ_i s_ci x_i for weights (k, rows) of the rows: (k, d_v)."""
 
     def anchor_weights(
         self, projection: Any, anchors: FloatArray, n_nearest: int
@@ -70,7 +69,7 @@ class Kernels(Protocol):
         weights: FloatArray,
         shrinkage: Shrinkage,
     ) -> Any:
-        """ω z of eq. (Z): each b drawn towards the mean of its cluster, the shift added back."""
+        """ω z of eq. (Z): b shrunk towards the mean of its cluster, with the shift added back."""
 
     def nearest(
         self,
@@ -80,7 +79,7 @@ class Kernels(Protocol):
         n_present: FloatArray,
         coupling: FloatArray,
     ) -> NDArray[np.int32]:
-        """Label each row by the cluster of least add(c), statistics frozen."""
+        """Label each row by the cluster of least add(c), statistics fixed."""
 
     def margins(
         self,
@@ -91,7 +90,7 @@ class Kernels(Protocol):
         n_present: FloatArray,
         coupling: FloatArray,
     ) -> FloatArray:
-        """1 − add(own) / least add of another cluster, in [0, 1], and which that is: (rows, 2)."""
+        """1 − add(own) / least add of another cluster, in [0, 1], and that cluster: (rows, 2)."""
 
     def distance_bounds(
         self,
@@ -101,7 +100,7 @@ class Kernels(Protocol):
         n_present: FloatArray,
         coupling: FloatArray,
     ) -> Any:
-        """Nearest cluster, distance to it at most, the next at least: (rows, 3) or (rows, 0)."""
+        """Nearest cluster, upper bound of its distance, lower bound of the others: (rows, 3 or 0)."""
 
     def bound_violated(
         self,
@@ -113,7 +112,7 @@ class Kernels(Protocol):
         n_present: FloatArray,
         coupling: FloatArray,
     ) -> NDArray[np.bool_]:
-        """Rows that may move now, by bounds taken at moments `since`; all, where none are."""
+        """Rows whose bounds, computed at `since`, do not exclude a change; all without bounds."""
 
     def assign(
         self,
@@ -126,9 +125,9 @@ class Kernels(Protocol):
         n_present: FloatArray,
         coupling: FloatArray,
     ) -> int:
-        """Sweep once over the rows of `order`; changes `labels` and `moments`, never raises F.
+        """Sweep once over the rows of `order`; updates `labels` and `moments`, never increases F.
 
-        Returns the number of labels that moved.
+        Returns the number of changed labels.
         """
 
 

@@ -1,9 +1,8 @@
-"""The four updates and the objective, each beside its equation; and the visits that feed them.
+"""The four updates and the objective, each with its equation, and the visits that they need.
 
-Three facts keep this small. Z has a closed form for a whole cluster at once (Z), so it is made from
-b on the fly and never stored. F is a function of the cluster moments, so convergence, restarts and
-weights touch no data. The label step needs b, not X: an iteration visits X twice, once for each
-product.
+Z has a closed form per cluster (Z), so it is computed from b on the fly and never stored. F is a
+function of the cluster moments, so convergence checks, restarts and weights need no data. The label
+step needs b, not X: an iteration visits X twice, once for each product.
 """
 
 from __future__ import annotations
@@ -48,24 +47,24 @@ __all__ = [
     "update_alpha",
 ]
 
-Swept: TypeAlias = tuple[ClusterMoments, int, int]  # after a sweep; rows that moved, and were seen
+Swept: TypeAlias = tuple[ClusterMoments, int, int]  # moments after a sweep; rows changed, visited
 
-WELL_CONDITIONED = 1e-8  # least over largest eigenvalue of CᵀC
+WELL_CONDITIONED = 1e-8  # smallest over largest eigenvalue of CᵀC
 
 
 def project(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ClusterMoments]:
-    """b_i = Σ_v H_vᵀ x_vi / u_i − shift, and the moments of b by cluster."""
+    """b_i = Σ_v H_vᵀ x_vi / u_i − shift, and the moments of b per cluster."""
     block = replace(block, projection=_project(block, kernels, model))
     return cluster_moments(block, kernels, model)
 
 
 def project_rows(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ArraySums]:
-    """b_i alone, whatever the labels are."""
+    """b_i alone, without moments."""
     return replace(block, projection=_project(block, kernels, model)), ArraySums(())
 
 
 def cluster_moments(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ClusterMoments]:
-    """Moments of b by cluster, from projections that are already there."""
+    """Moments of b per cluster, from existing projections."""
     like = model.problem.empty_moments()
     return block, kernels.moments(block.projection, block.labels, block.group, block.weights, like)
 
@@ -73,7 +72,7 @@ def cluster_moments(block: Block, kernels: Kernels, model: Model) -> tuple[Block
 def predict(
     block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
 ) -> tuple[Block, ArraySums]:
-    """y_i = argmin_c add(c), statistics frozen; returns the rows of each cluster."""
+    """y_i = argmin_c add(c), statistics fixed; returns the number of rows per cluster."""
     b = _project(block, kernels, model)
     labels = kernels.nearest(b, block.group, moments, model.problem.n_present, model.coupling)
     sizes = np.bincount(labels, minlength=model.problem.n_clusters).astype(np.float64)
@@ -97,7 +96,7 @@ def update_Y(
 def compute_bounds(
     block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
 ) -> tuple[Block, ArraySums]:
-    """Distance bounds of each row, for sweeps to skip by; returns how many rows have them."""
+    """Distance bounds of each row; returns the number of rows that have them."""
     state = (moments, model.problem.n_present, model.coupling)
     distance_bounds = kernels.distance_bounds(block.projection, block.weights, *state)
     n_known = float(len(distance_bounds) if distance_bounds.shape[1] else 0)
@@ -107,13 +106,13 @@ def compute_bounds(
 def bound_violated(
     block: Block, kernels: Kernels, carry: Swept, model: Model, since: ClusterMoments
 ) -> NDArray[np.bool_]:
-    """Samples whose bounds, taken at the moments `since`, no longer rule out a move."""
+    """Samples whose bounds, computed at the moments `since`, no longer exclude a change."""
     rows = (block.distance_bounds, block.labels, block.weights)
     return kernels.bound_violated(*rows, carry[0], since, model.problem.n_present, model.coupling)
 
 
 def accumulate(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, ArraySums]:
-    """C_v = X_vᵀ diag(ω) Z, with Z made on the fly from b, eq. (Z)."""
+    """C_v = X_vᵀ diag(ω) Z, with Z computed from b on the fly, eq. (Z)."""
     rows = (block.projection, block.labels, block.group, block.weights)
     Z = kernels.embed(*rows, shrink)  # (rows, D)
     return block, kernels.accumulate(block.views, Z)
@@ -129,7 +128,7 @@ def embed(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, Arr
 def margins(
     block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
 ) -> tuple[Block, ArraySums]:
-    """Replace b by the margin in F of each label, and by the next cluster: (rows, 2)."""
+    """Replace b by the margin in F of each label, and the second-best cluster: (rows, 2)."""
     state = (moments, model.problem.n_present, model.coupling)
     margins = kernels.margins(block.projection, block.labels, block.group, *state)
     return replace(block, projection=margins), ArraySums(())
@@ -141,7 +140,7 @@ def stash_labels(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
 
 
 def restore_labels(block: Block, kernels: Kernels, n_start: int) -> tuple[Block, ArraySums]:
-    """Go back to the labels of a start; projections are those of the last one."""
+    """Restore the labels of a start; projections stay those of the last one."""
     return replace(block, labels=block.stashed[n_start], stashed=()), ArraySums(())
 
 
@@ -157,7 +156,7 @@ def contingency(
 def share_out(
     views: Sequence[ViewRows], shares: csr_array[Any], kernels: Kernels
 ) -> tuple[FloatArray, ...]:
-    """Σ_i s_ci x_i of each view, (k, d_v), then Σ_i s_ci over the rows that have it, (k,)."""
+    """Σ_i s_ci x_i of each view, (k, d_v), then Σ_i s_ci of the rows that have it, (k,)."""
     sums = [kernels.shared_sums(view, shares) for view in views]
     every = np.ones(shares.shape[1])
     present = [every if view.factor is None else every * (view.factor > 0) for view in views]
@@ -218,7 +217,7 @@ def update_alpha(moments: ClusterMoments, model: Model) -> Model:
     logits = -np.log(np.maximum(r, max(floor, np.finfo(float).tiny))) / (model.problem.exponent - 1)
     alpha = np.exp(logits - logits.max())
     updated = replace(model, alpha=alpha / alpha.sum())
-    # the floor can make the closed form miss the minimum: F decides
+    # because of the floor, the closed form can miss the minimum: compare F
     return updated if objective(moments, updated) <= objective(moments, model) else model
 
 
@@ -239,7 +238,7 @@ def over_relaxed_step(turned: Model, before: Model) -> Model:
 def orthonormalize_all(
     parts: Sequence[Sequence[FloatArray]], before: Sequence[Sequence[FloatArray]] | None = None
 ) -> tuple[FloatArray, ...]:
-    """Polar factors of C_pv, those of a view side by side; where C_pv is zero, what was before."""
+    """Polar factors of C_pv, concatenated per view; `before` where C_pv is zero."""
     flat = [C for of_view in parts for C in of_view]
     fallback = [None] * len(flat) if before is None else [H for of_view in before for H in of_view]
     pairs = list(zip(flat, fallback, strict=True))
@@ -249,7 +248,7 @@ def orthonormalize_all(
 
 
 def orthonormalize(C: FloatArray, fallback: FloatArray | None = None) -> FloatArray:
-    """Polar factor U Wᵀ of C: through CᵀC where that loses no more than half of the digits."""
+    """Polar factor U Wᵀ of C: by CᵀC if that loses at most half of the digits."""
     if fallback is not None and not np.any(C):
         return fallback
     largest = np.abs(C).max(initial=0.0)
@@ -257,6 +256,6 @@ def orthonormalize(C: FloatArray, fallback: FloatArray | None = None) -> FloatAr
     squares, W = np.linalg.eigh(scaled.T @ scaled)
     if squares[0] > WELL_CONDITIONED * squares[-1]:
         Q = scaled @ ((W / np.sqrt(squares)) @ W.T)
-        return np.asarray(1.5 * Q - 0.5 * Q @ (Q.T @ Q))  # a Newton step brings the digits back
+        return np.asarray(1.5 * Q - 0.5 * Q @ (Q.T @ Q))  # a Newton step restores the digits
     U, _, Wt = np.linalg.svd(scaled, full_matrices=False)
     return np.asarray(U @ Wt)
