@@ -1,4 +1,4 @@
-"""What the benchmarks of speed share: the machine in words, clocks, exponents, other processes."""
+"""Shared by the speed benchmarks: machine, clocks, exponents, subprocesses."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ CPU_INFO = Path("/proc/cpuinfo")
 
 @cache
 def machine() -> dict[str, object]:
-    """Columns that say where and with what a row was measured."""
+    """Columns for machine, load, threads and versions of a measurement."""
     versions = [f"{name} {version_of(name)}" for name in PACKAGES]
     return {
         "machine": f"{_processor()}, {os.cpu_count()} cores",
-        "load": round(os.getloadavg()[0], 1),  # of others, where this is the first look
+        "load": round(os.getloadavg()[0], 1),  # of other processes, at the first call
         "threads": max((pool["num_threads"] for pool in threadpool_info()), default=1),
         "versions": ", ".join([f"python {platform.python_version()}", *versions]),
     }
 
 
 def version_of(package: str) -> str:
-    """Version of an installed package; ours may be a source tree."""
+    """Version of an installed package; manyview may be a source tree."""
     if package == "manyview":
         return __version__
     try:
@@ -67,9 +67,9 @@ def timed(action: Callable[[], object]) -> float:
 
 
 def fastest(actions: Sequence[Callable[[], object]], n_repeats: int) -> list[float]:
-    """Least seconds of each action, taken in turns so that noise hits all alike."""
+    """Minimum seconds of each action, measured in turns so that noise affects all alike."""
     for action in actions:
-        action()  # compiles, and brings the arrays near
+        action()  # compile, and warm the cache
     rounds = [[timed(action) for action in actions] for _ in range(n_repeats)]
     return np.min(rounds, axis=0).tolist()
 
@@ -80,7 +80,7 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
 
 
 class _EnoughError(Exception):
-    """Ends a fit whose result nobody wants."""
+    """Ends a fit whose result is not needed."""
 
 
 def iteration_times(
@@ -93,8 +93,8 @@ def iteration_times(
 ) -> list[float]:
     """Seconds of each iteration on all rows: both products and everything between.
 
-    Where the number of samples is given, the fit ends after the last iteration on so many, before
-    its labels come to rest, and the model is not fitted.
+    If the number of samples is given, the fit is aborted after the last iteration on that many
+    rows, before its labels converge, and the model is not fitted.
     """
     marks: list[float] = []
     is_last_part = False
@@ -116,7 +116,7 @@ def iteration_times(
 
 
 def peak_of(action: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
-    """Result of a call, its seconds and the bytes that this process held beside what it had."""
+    """Result of a call, its seconds, and the peak memory in addition to that before."""
     before = start_peak()
     start = time.perf_counter()
     result = action()
@@ -125,13 +125,13 @@ def peak_of(action: Callable[[], Any]) -> tuple[Any, dict[str, float]]:
 
 
 def end_after(seconds: float) -> None:
-    """Let the system end this process then, wherever it is; `Child` tells of it. 0: never."""
+    """Terminate this process after some seconds; `Child` reports it. 0: never."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 class Child:
-    """A process that makes one row by a top-level function; failures are rows, too."""
+    """A process that computes one row by a top-level function; failures are rows, too."""
 
     def __init__(self, function: Callable[..., dict[str, Any]], *arguments: object) -> None:
         context = multiprocessing.get_context("spawn")
@@ -142,7 +142,7 @@ class Child:
         theirs.close()
 
     def has_result(self) -> bool:
-        """Whether the row is there, or will never be."""
+        """Whether the row is available, or never will be."""
         return self._ours.poll()
 
     def result(self) -> dict[str, Any]:
@@ -162,17 +162,17 @@ class Child:
 
 
 def apart(function: Callable[..., dict[str, Any]], *arguments: object) -> dict[str, Any]:
-    """Row of a top-level function, made in a process of its own."""
+    """Row of a top-level function, computed in a separate process."""
     return Child(function, *arguments).result()
 
 
 def _answer(
     connection: Connection, function: Callable[..., dict[str, Any]], *arguments: object
 ) -> None:
-    """Call, and send what comes of it."""
+    """Call the function and send its row, or its error."""
     try:
         row = {"status": "done", "reason": "", **function(*arguments)}
-    except Exception as error:  # a stranger's method may raise anything
+    except Exception as error:  # methods of other packages may raise anything
         text = traceback.format_exception_only(error)[-1]
         row = {"status": "failed", "reason": " ".join(text.split())}
     connection.send(row)

@@ -1,4 +1,4 @@
-"""What the benchmarks that write into docs share: options, rows to a file, tables into a page."""
+"""Shared by the benchmarks that write into docs: options, CSV rows, sections of a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RESULTS = Path("benchmarks/results")
 
 
 def parser_for(doc: str, quick: str) -> argparse.ArgumentParser:
-    """Options that every benchmark has; `quick` says what the quick run leaves out."""
+    """Options of every benchmark; `quick` describes the quick run."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument("--out", type=Path, help=f"file of the rows; default: in {RESULTS}")
@@ -22,26 +22,26 @@ def parser_for(doc: str, quick: str) -> argparse.ArgumentParser:
 
 
 def results_file(name: str, arguments: argparse.Namespace) -> Path:
-    """Where the rows go: as asked for, else to the results, those of a quick run apart."""
+    """File of the rows: as given, else in the results, with its own name for a quick run."""
     given: Path | None = arguments.out
     return given or RESULTS / f"{name}{'_quick' if arguments.quick else ''}.csv"
 
 
 def keep_rows(path: Path, rows: pd.DataFrame) -> None:
-    """Write rows as CSV, and say where."""
+    """Write rows as CSV, and print the path."""
     path.parent.mkdir(parents=True, exist_ok=True)
     durable.write_text(path, rows.to_csv(index=False))
     print(f"rows: {path}")
 
 
 def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table of texts."""
+    """A Markdown table."""
     rule = ["---"] * len(header)
     return "\n".join("| " + " | ".join(line) + " |" for line in (header, rule, *lines))
 
 
 def write_section(page: Path, name: str, text: str) -> None:
-    """Replace what stands between the markers `<!-- name -->` and `<!-- /name -->` of a page."""
+    """Replace the text between the markers `<!-- name -->` and `<!-- /name -->` of a page."""
     opening, closing = f"<!-- {name} -->", f"<!-- /{name} -->"
     before, found, rest = page.read_text().partition(opening)
     _, closed, after = rest.partition(closing)
@@ -49,4 +49,4 @@ def write_section(page: Path, name: str, text: str) -> None:
         msg = f"{page} has no section between {opening} and {closing}; add the two lines."
         raise ValueError(msg)
     durable.write_text(page, f"{before}{opening}\n\n{text.strip()}\n\n{closing}{after}")
-    print(f"benchmarks.page: {page}, section {name}")
+    print(f"page: {page}, section {name}")

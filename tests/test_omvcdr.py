@@ -406,7 +406,7 @@ class TestRefused:
             [*data.views[:2], data.views[2][:, :5]],
             np.hstack(data.views),
         ):
-            with pytest.raises(ViewError, match="the fit saw"):
+            with pytest.raises(ViewError, match="the fit had"):
                 model.predict(X)
 
     def test_memory_limit_refuses_before_the_work(self, blobs):

@@ -1,12 +1,12 @@
-"""Whether the space weights of OMVCDR choose a good number of anchors for LMVSC and SMVSC.
+"""Number of anchors of LMVSC and SMVSC chosen by the space weights of OMVCDR.
 
-The paper reads H_pv as anchors and Z_p as anchor graph, and hopes that its weights can choose the
-number of anchors without labels. Two rules are tried: the dimension of the space of largest weight
-(*largest*), and the mean dimension under the weights (*mean*). They stand beside the default of the
-method (50 anchors a view for LMVSC, k for SMVSC) and beside *any*, the mean score of the dimensions
-of all spaces: what a choice by chance among them gives. Rows are shuffled by the seed. Scores are
-means over seeds, compared over the data sets by Wilcoxon's signed-rank test, with Holm's correction
-for the six pairs of one method and metric.
+The paper interprets H_pv as anchors and Z_p as anchor graph, and suggests that its weights might
+choose the number of anchors without labels. Two rules are tried: the dimension of the space of
+largest weight (*largest*), and the mean dimension under the weights (*mean*). They are compared
+with the default of the method (50 anchors per view for LMVSC, k for SMVSC) and with *any*, the mean
+score over the dimensions of all spaces, that is the expected score of a random choice. Rows are
+shuffled by the seed. Scores are means over seeds, compared over the data sets by Wilcoxon's
+signed-rank test, with Holm's correction for the six pairs of one method and metric.
 
     python -m benchmarks.paper.bench_anchors [--quick] [--again]
         [--out benchmarks/results/bench_anchors.csv] [--page docs/theory.md]
@@ -89,9 +89,9 @@ def mean_scores(rows: pd.DataFrame, method: str, metric: str) -> pd.DataFrame:
 
 
 def verdict(difference: float, p: float) -> str:
-    """What a test says of a choice."""
+    """Outcome of a test in words."""
     if p >= SIGNIFICANT:
-        return "no difference shown"
+        return "not significant"
     return "helps" if difference > 0 else "hurts"
 
 
@@ -116,12 +116,12 @@ def compare(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def comparison_table(pairs: pd.DataFrame) -> str:
-    """The tests, a line each."""
+    """The tests, one line each."""
     lines = [
         [
             f"`{pair.method}`",
             pair.metric.upper(),
-            f"{pair.first} against {pair.second}",
+            f"{pair.first} vs. {pair.second}",
             f"{pair.difference:+.3f}",
             pair.counts,
             f"{pair.p:.3f}",
@@ -131,7 +131,7 @@ def comparison_table(pairs: pd.DataFrame) -> str:
         for pair in pairs.itertuples()
     ]
     header = ["method", "metric", "choice", "mean gain", "better / same / worse", "p", "p (Holm)"]
-    return markdown([*header, "verdict"], lines)
+    return markdown([*header, "outcome"], lines)
 
 
 def accuracies(rows: pd.DataFrame) -> str:
@@ -145,7 +145,7 @@ def accuracies(rows: pd.DataFrame) -> str:
         scores = [f"{tables[m].loc[name, rule]:.3f}" for m in METHODS for rule in RULES]
         lines.append([f"`{name}`", str(k), *counts, *scores])
     header = [f"{method} {rule}" for method in METHODS for rule in RULES]
-    return markdown(["set", "k", "anchors: largest", "anchors: mean", *header], lines)
+    return markdown(["data", "k", "anchors: largest", "anchors: mean", *header], lines)
 
 
 def findings(rows: pd.DataFrame, pairs: pd.DataFrame) -> str:
@@ -155,15 +155,15 @@ def findings(rows: pd.DataFrame, pairs: pd.DataFrame) -> str:
     n_smallest = int((chosen["largest"] == chosen["space 0"]).sum())
     verdicts = [f"{int(count)} × {text}" for text, count in pairs["verdict"].value_counts().items()]
     return (
-        f"{rows['data'].nunique()} sets of at most {MAX_SAMPLES} samples and "
+        f"{rows['data'].nunique()} data sets of at most {MAX_SAMPLES} samples and "
         f"{MAX_VALUES / 1e6:g} million values, {rows['seed'].nunique()} seeds. The smallest space "
-        f"had the largest weight in {n_smallest} of {len(chosen)} fits. Verdicts of the "
+        f"had the largest weight in {n_smallest} of {len(chosen)} fits. Outcomes of the "
         f"{len(pairs)} tests: {', '.join(verdicts)}."
     )
 
 
 def weights_on_noise() -> str:
-    """Weights where there is nothing to find, the spaces in both orders."""
+    """Weights on data without clusters, with the spaces in both orders."""
     k = 6
     noise = make_multiview_blobs(600, (60, 60), n_clusters=k, separation=0, random_state=0).data
     texts = []
@@ -175,7 +175,7 @@ def weights_on_noise() -> str:
 
 
 def set_names(*, quick: bool) -> list[str]:
-    """Sets that are small enough, by what the folder holds."""
+    """Sets of the data folder that are small enough."""
     if quick:
         return [name for name in benchmark_files() if name in QUICK_SETS]
     shapes = {name: load_benchmark(name, return_X_y=True)[0].shape for name in benchmark_files()}

@@ -1,12 +1,12 @@
-"""How time and memory grow, beside what is stated of each method.
+"""How time and memory grow, compared with the stated complexity of each method.
 
 One size grows at a time: n samples, d features in all, D dimensions (Σ d_p of the latent spaces;
 anchors or components of methods that have those) or k clusters. A fit has one start and few
-iterations, on blobs; k-means and label sweeps inside a fit have as few. Time is the CPU time of one
-thread, the smaller of two fits, after one that compiles; memory is the peak of what a fit allocates
-beside the views (tracemalloc). The exponent is the slope between logarithms on the upper half of
-the grid, where the leading term rules. The statement is evaluated on the same sizes with all
-constants 1, and its slope stands beside.
+iterations, on blobs, and so have k-means and label sweeps inside it. Time is the CPU time of one
+thread, the minimum of two fits, after one that compiles; memory is the peak of what a fit allocates
+in addition to the views (tracemalloc). The exponent is the slope between logarithms on the upper
+half of the grid, where the leading term dominates. The stated complexity is evaluated on the same
+sizes with all constants 1, and its slope is shown in brackets.
 
     python -m benchmarks.paper.bench_growth [--quick] [--again]
         [--out benchmarks/results/bench_growth.csv] [--page docs/theory.md]
@@ -43,7 +43,7 @@ from manyview.solver.alternation import Schedule
 from manyview.utils.threads import limit_threads
 
 N_ITER = 5
-SEPARATION = 3.0  # of the blobs: so near that no method comes to rest sooner
+SEPARATION = 3.0  # of the blobs: so near that no method converges sooner
 AGREES = 0.25  # exponents that differ by less are called equal
 MEASURED = ("time", "stated_time", "memory", "stated_memory")
 
@@ -69,7 +69,7 @@ AXES = {
 
 @dataclass(frozen=True)
 class Method:
-    """A method, how its parameters follow the size, and what is stated of it."""
+    """A method, its parameters for a size, and its stated complexity."""
 
     name: str
     time: str  # sum of products of n, d, D, k and min(n,d)
@@ -85,7 +85,7 @@ class Method:
         return cls(size.k, **self.parameters(size))
 
     def sizes(self, axis: str) -> list[Size]:
-        """Sizes along an axis; none where the method has no such size."""
+        """Sizes along an axis; none if the method has no such size."""
         sizes = [] if axis == "D" and not self.has_dims else AXES[axis]
         if self.is_quadratic:
             sizes = [replace(size, n=size.n // 4) for size in sizes]
@@ -154,14 +154,17 @@ METHODS = [
 ]
 
 
-BLOCKS = "rows are read in blocks of bounded size, and a block is the larger part at these sizes."
-NARROW = "probably products of few columns that cost more a column than those of many."
-ENDING = "probably the last k-means, O(n k²) in k dimensions, which is not in the statement."
-SILHOUETTES = "a part that is the same for every n and k, probably silhouettes of 1000 rows."
-SWEEPS = "sweeps over the labels take O(n k D); the paper counts O(n k) a space and drops it."
-EDGES = "passes over the edges of the graph, whatever d and D, take longer than the graph itself."
-SEVERAL = "probably since several arrays of n D stand beside one of n d; constants of 1 hide that."
-# seen in a profile, a count or the rows themselves; "probably" where only inferred from the code
+BLOCKS = "rows are processed in blocks of bounded size, which dominate at these sizes."
+NARROW = "probably products with few columns, which cost more per column than those with many."
+ENDING = "probably the final k-means, O(n k²) in k dimensions, which is not in the statement."
+SILHOUETTES = "a constant part, probably silhouettes of 1000 rows."
+SWEEPS = "sweeps over the labels take O(n k D); the paper counts O(n k) per space and neglects it."
+EDGES = "passes over the edges of the graph, independent of d and D, take longer than building it."
+SEVERAL = (
+    "probably because there are several n × D arrays and one n × d array, which constants of 1 do "
+    "not reflect."
+)
+# seen in a profile, a count or the rows; "probably": only inferred from the code
 REASONS: dict[tuple[str, str, str], str] = {
     ("omvcdr", "d", "time"): "in part sweeps over the labels, O(n k D), which do not depend on d; "
     "the rest is not explained.",
@@ -170,32 +173,36 @@ REASONS: dict[tuple[str, str, str], str] = {
         "omvcdr",
         "n",
         "memory",
-    ): "probably the start, which beyond 10 000 rows copies a sample: a step, no slope.",
-    ("published_omvcdr", "d", "time"): "probably sweeps over Z and the labels, whatever d.",
-    ("published_omvcdr", "D", "time"): "probably the k-means of the start, whatever D.",
+    ): "probably the initialization, which beyond 10 000 rows copies a subset: a step, no slope.",
+    ("published_omvcdr", "d", "time"): "probably sweeps over Z and the labels, independent of d.",
+    (
+        "published_omvcdr",
+        "D",
+        "time",
+    ): "probably the k-means of the initialization, independent of D.",
     ("published_omvcdr", "k", "time"): SWEEPS,
     ("fmr", "d", "time"): "with fewer samples than features only O(n² d) depends on d; the "
-    "eigenvectors of the kernel, the iterations and the ending do not.",
-    ("fmr", "k", "time"): "the spectral ending, with twenty runs of k-means, is not in the "
-    "statement.",
-    ("fmr", "d", "memory"): "probably copies of the views, O(n d), are not in the statement.",
+    "eigenvectors of the kernel, the iterations and the final spectral clustering do not.",
+    ("fmr", "k", "time"): "the final spectral clustering, with twenty runs of k-means, is not "
+    "in the statement.",
+    ("fmr", "d", "memory"): "probably copies of the views, O(n d), which are not in the statement.",
     (
         "fmr",
         "D",
         "memory",
-    ): "probably arrays of n D are not in the statement, and D is not small beside n.",
+    ): "probably n × D arrays, which are not in the statement; D is not small relative to n.",
     ("sfmc", "n", "time"): "the number of passes over the graph is not fixed, and grows with n.",
     ("sfmc", "d", "time"): EDGES,
     ("sfmc", "D", "time"): EDGES,
-    ("sfmc", "k", "time"): "distances between embeddings, O(n k) a pass, take the largest part.",
-    ("sfmc", "d", "memory"): "rows turn to float64 in blocks of bounded distances to anchors, not "
-    "of bounded width; here a block is a whole view.",
-    ("sfmc", "k", "memory"): "probably the embedding, O(n k), which is not stated.",
+    ("sfmc", "k", "time"): "distances between embeddings, O(n k) per pass, dominate.",
+    ("sfmc", "d", "memory"): "rows are converted to float64 in blocks whose distance matrix, not "
+    "width, is bounded; here a block is a whole view.",
+    ("sfmc", "k", "memory"): "probably the embedding, O(n k), which is not in the statement.",
     ("smvsc", "D", "time"): "products with A, O(n D²), and factorizations of D × D matrices are "
-    "not in the statement; they take over as D nears d.",
+    "not in the statement; they dominate as D approaches d.",
     ("smvsc", "d", "memory"): BLOCKS,
     ("smvsc", "D", "memory"): BLOCKS,
-    ("opmc", "k", "time"): "it comes to rest before the last iteration at the largest k.",
+    ("opmc", "k", "time"): "it converges before the last iteration at the largest k.",
     ("fpmvs", "d", "memory"): BLOCKS,
     ("fpmvs", "k", "memory"): BLOCKS,
     ("lmvsc", "d", "time"): "in part the simplex problems, which do not depend on d.",
@@ -207,8 +214,8 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("ksums", "k", "time"): NARROW,
     ("matrix_factorization", "d", "time"): "the number of Lanczos steps is not fixed and grows "
     "with d; probably the views also outgrow the cache.",
-    ("matrix_factorization", "D", "time"): "where D exceeds a third of the small side a full SVD "
-    "takes the place of Lanczos' method; it does not depend on D.",
+    ("matrix_factorization", "D", "time"): "where D exceeds a third of the smaller side, a full "
+    "SVD replaces the Lanczos method; it does not depend on D.",
     ("matrix_factorization", "D", "memory"): SEVERAL,
     ("best_single_view", "n", "time"): SILHOUETTES,
     ("best_single_view", "k", "time"): SILHOUETTES,
@@ -233,7 +240,7 @@ def slope(x: pd.Series, y: pd.Series) -> float:
 
 
 class ShortKMeans(KMeans):
-    """k-means of a fixed number of steps, for what methods start or end with."""
+    """k-means with a fixed number of steps, for the first and last step of methods."""
 
     def fit(self, X, y=None, sample_weight=None):
         """Fit by `N_ITER` steps."""
@@ -243,9 +250,9 @@ class ShortKMeans(KMeans):
 
 @contextmanager
 def fixed_steps() -> Iterator[None]:
-    """Let all that repeats in a fit repeat `N_ITER` times, on one thread."""
+    """Fix the number of iterations of every loop in a fit at `N_ITER`, on one thread."""
     with ExitStack() as stack:
-        for name in ("baselines._finish", "solver.initialization", "solver.smoothing"):
+        for name in ("baselines._finish", "solver.initialization", "solver.anchor_graph"):
             stack.enter_context(mock.patch(f"manyview.{name}.KMeans", ShortKMeans))
         lloyd = "manyview.baselines.published_omvcdr._MAX_LLOYD"
         stack.enter_context(mock.patch(lloyd, N_ITER))
@@ -258,7 +265,7 @@ def fixed_steps() -> Iterator[None]:
 
 
 def measure(method: Method, size: Size, data: MultiViewData, n_repeats: int) -> dict:
-    """CPU seconds and peak bytes of a fit, beside what is stated."""
+    """CPU seconds and peak bytes of a fit, and the stated ones."""
     seconds = []
     for _ in range(n_repeats):
         model = method.make(size)
@@ -300,7 +307,7 @@ def run(*, quick: bool) -> Iterator[dict]:
 
 
 def fit_exponents(rows: pd.DataFrame) -> pd.DataFrame:
-    """Exponents of what was measured and stated, a row for each method and axis."""
+    """Measured and stated exponents, one row per method and axis."""
     fitted = []
     for (method, axis), group in rows.groupby(["method", "axis"], sort=False):
         slopes = {column: slope(group[axis], group[column]) for column in MEASURED}
@@ -309,7 +316,7 @@ def fit_exponents(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def table(exponents: pd.DataFrame, quantity: str) -> str:
-    """Measured exponents of time or memory, the slope of the statement in brackets."""
+    """Measured exponents of time or memory, the stated ones in brackets."""
     by_cell = exponents.set_index(["method", "axis"])
     lines = []
     for method in METHODS:
@@ -331,7 +338,7 @@ def differs(cell: pd.Series, quantity: str) -> bool:
 
 
 def reasons(exponents: pd.DataFrame) -> str:
-    """A line for each exponent that differs from the statement."""
+    """One line per exponent that differs from the stated one."""
     lines = [f"Where the exponents differ by more than {AGREES:g}:\n"]
     for quantity in ("time", "memory"):
         for _, cell in exponents.iterrows():

@@ -1,4 +1,4 @@
-"""Accuracy with rows in the order of the file against shuffled rows, ours and the published.
+"""Accuracy on rows in file order and on shuffled rows, for OMVCDR and the published program.
 
 The public files are sorted by class, and the published program sweeps in file order: a method whose
 result depends on the order can learn the classes from it. Ours runs with its defaults and ten seeds

@@ -1,9 +1,9 @@
-"""Each method's figures beside the paper's on handwritten_2v and bdgp, and what explains the gaps.
+"""Figures of each method and of the paper on handwritten_2v and bdgp, and what explains the gaps.
 
 A variant is a method with some parameters: its default, the published grid (the best point of each
-metric by the truth, as the papers choose), or changes that might explain a difference. Rows are
+metric by the true labels, as in the papers), or changes that might explain a difference. Rows are
 shuffled unless a variant says otherwise. Figures go to docs/results/methods.csv and into the pages
-of the methods; runs that were done before are not done again.
+of the methods; earlier runs are not repeated.
 
     python -m benchmarks.paper.bench_paper [--quick] [--tables] [--only METHOD] [--out FOLDER]
 
@@ -46,7 +46,7 @@ def as_method(variant: Variant) -> Method:
 
 
 def run_variants(variants: Sequence[Variant], sets: Sequence[str], out: Path) -> pd.DataFrame:
-    """Rows of all runs; those under the same conditions are one benchmark."""
+    """Rows of all runs; variants with the same conditions form one benchmark."""
     groups: dict[tuple[str, int], list[Variant]] = {}
     for variant in variants:
         groups.setdefault((variant.rows, variant.n_seeds), []).append(variant)
@@ -67,7 +67,7 @@ def _note(row: dict[str, Any], n_done: int, n_all: int) -> None:
 
 
 def summarize(rows: pd.DataFrame, variants: Sequence[Variant]) -> pd.DataFrame:
-    """Tidy figures: one row a data set, variant and metric, in the order of the variants."""
+    """Tidy figures: one row per data set, variant and metric, in the order of the variants."""
     published = paper_results().set_index(["data", "method", "metric"])
     titles = {one.file: one.name for one in PAPER_SETS}
     figures = []
@@ -89,7 +89,7 @@ def summarize(rows: pd.DataFrame, variants: Sequence[Variant]) -> pd.DataFrame:
 
 
 def _best_point(group: pd.DataFrame, metric: str) -> dict[str, float]:
-    """Mean and deviation over the seeds at the oracle's point; one point is the best."""
+    """Mean and standard deviation over the seeds at the best point of a metric."""
     done = group[group["status"] == "done"]
     if done.empty:
         return {"mean": float("nan"), "std": float("nan")}
@@ -98,10 +98,10 @@ def _best_point(group: pd.DataFrame, metric: str) -> dict[str, float]:
 
 
 def table(figures: pd.DataFrame) -> str:
-    """Tables of one method in Markdown, one a data set; bold is what agrees with the paper."""
+    """Markdown tables of one method, one per data set; bold agrees with the paper."""
     parts = []
     for data, group in figures.groupby("data", sort=False):
-        lines = [[f"`{data}`", *METRICS.values(), "seconds a run"], ["---"] * (len(METRICS) + 2)]
+        lines = [[f"`{data}`", *METRICS.values(), "seconds per run"], ["---"] * (len(METRICS) + 2)]
         paper = group.drop_duplicates("metric").set_index("metric")
         if paper["paper_mean"].notna().any():
             cells = [_spread(paper.loc[metric], "paper_") for metric in METRICS]
@@ -120,7 +120,7 @@ def _spread(figure: pd.Series[Any], prefix: str = "") -> str:
 
 
 def _cell(figure: pd.Series[Any]) -> str:
-    """Mean ± deviation, bold where the paper's is near; of one run there is no deviation."""
+    """Mean ± standard deviation, bold near the paper's; a single run has no deviation."""
     gap = abs(figure["mean"] - figure["paper_mean"])
     mark = "**" if gap <= figure["paper_std"] + MARGIN else ""
     is_single = figure["n_seeds"] == 1 and pd.notna(figure["mean"])

@@ -1,4 +1,4 @@
-"""What is run beside the paper's figures: of each method the default, the published, and tries."""
+"""Variants compared with the figures of the paper: default, published grid, explanations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manyview.study.grids import published_grids
 
 @dataclass(frozen=True)
 class Variant:
-    """A method under some parameters; of several points the best counts, metric by metric."""
+    """A method with some parameters; of several points the best counts, for each metric."""
 
     method: str
     name: str
@@ -31,14 +31,14 @@ class Variant:
 
 
 def _single(method: str) -> list[dict[str, Any]]:
-    """The published grid, each point ended by one k-means run, as the papers' means are."""
+    """The published grid, with one final k-means run per point, as in the papers."""
     return [{**point, "n_init": 1} for point in published_grids().get(method, [{}])]
 
 
 OMVCDR = [
     Variant("omvcdr", "default"),
     Variant("omvcdr", "rows in file order", rows="file"),
-    Variant("omvcdr", "samples as they are (`smooth=False`)", [{"smooth": False}]),
+    Variant("omvcdr", "without smoothing (`smooth=False`)", [{"smooth": False}]),
     Variant("omvcdr", "views as given (`scale=None`)", [{"scale": None}]),
     Variant("omvcdr", "one space (`n_spaces=1`)", [{"n_spaces": 1}]),
 ]
@@ -78,21 +78,31 @@ FMR = [
     Variant("fmr", "`quirks=True`", [{"quirks": True}]),
 ]  # fmt: skip
 
-SFMC = [  # nothing is drawn, so most lines are one run
+SFMC = [  # deterministic, so most lines are one run
     Variant("sfmc", "default"),
     Variant("sfmc", "the program, rows in file order", [{"quirks": True}], rows="file", n_seeds=1),
-    Variant("sfmc", "noise of 1e-6 in the views: other anchors", preparation="noise"),
-    Variant("sfmc", "a tenth as anchors (`anchor_rate=0.1`)", [{"anchor_rate": 0.1}], n_seeds=1),
-    Variant("sfmc", "a fifth as anchors", [{"anchor_rate": 0.2}], n_seeds=1),
+    Variant("sfmc", "views with noise of 1e-6 (other anchors)", preparation="noise"),
+    Variant(
+        "sfmc",
+        "a tenth of the samples as anchors (`anchor_rate=0.1`)",
+        [{"anchor_rate": 0.1}],
+        n_seeds=1,
+    ),
+    Variant(
+        "sfmc",
+        "a fifth of the samples as anchors (`anchor_rate=0.2`)",
+        [{"anchor_rate": 0.2}],
+        n_seeds=1,
+    ),
     *(Variant("sfmc", f"{m} anchors", [{"n_anchors": m}]) for m in (50, 60, 80, 100, 120, 150)),
     Variant("sfmc", "100 anchors, noise of 1e-6", [{"n_anchors": 100}], preparation="noise"),
     Variant("sfmc", "50 anchors, noise of 1e-6", [{"n_anchors": 50}], preparation="noise"),
     Variant("sfmc", "5 neighbors", [{"n_neighbors": 5}], n_seeds=1),
     Variant("sfmc", "weights updated once (`max_iter=1`)", [{"max_iter": 1}], n_seeds=1),
-    Variant("sfmc", "views of unit rows", n_seeds=1, preparation="unit rows"),
+    Variant("sfmc", "unit rows", n_seeds=1, preparation="unit rows"),
     Variant("sfmc", "z-scores", n_seeds=1, preparation="z-scores"),
     Variant("sfmc", "min-max", n_seeds=1, preparation="min-max"),
-    Variant("sfmc", "views in whole numbers after X / max X", n_seeds=1, preparation="rounded"),
+    Variant("sfmc", "X / max X rounded to integers", n_seeds=1, preparation="rounded"),
 ]
 
 SMVSC = [

@@ -1,4 +1,4 @@
-"""Any method of manyview on views that are changed first, for methods without such a choice."""
+"""Any method of manyview on preprocessed views, for methods without such a parameter."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOISE = 1e-6  # of the largest value of a view
 
 
 def _each(change: Callable[[Array], Array]) -> Callable[[Views, int], Views]:
-    """A change of one view as a change of all."""
+    """Apply a function to each view."""
     return lambda views, seed: [change(X) for X in views]
 
 
@@ -34,7 +34,7 @@ PREPARATIONS: dict[str, Callable[[Views, int], Any]] = {
     "z-scores": _each(preprocessing.scale),
     "standardized samples": _each(partial(preprocessing.scale, axis=1)),
     "min-max": _each(preprocessing.minmax_scale),
-    # what MATLAB makes of X / max X where the file holds bytes
+    # X / max X in MATLAB if the file holds bytes
     "rounded": _each(lambda X: np.round(X / X.max())),
     "noise": _add_noise,
     "first view": lambda views, seed: views[0],
@@ -43,7 +43,7 @@ PREPARATIONS: dict[str, Callable[[Views, int], Any]] = {
 
 
 class Prepared:
-    """A method by its name, and a preparation of the views by its own."""
+    """A method and a preparation of the views, both by name."""
 
     def __init__(
         self,

@@ -1,11 +1,11 @@
-"""Whether `choose` finds the number of clusters, says no where there is none, and in what time.
+"""Accuracy and time of `choose`: the number of clusters, and data without clusters.
 
 k from 2 to 40 at its defaults, on the sets of the data folder that have 2 to 40 classes, on blobs
-of many shapes and on views without clusters; rows are shuffled by the seed. A recommendation is
-right within ± 1 of the number of classes, or where it says "no structure" of views that have none.
-Times are CPU seconds on one thread, with and without the choice of scaling and λ, beside those of
-one fit of OMVCDR at its defaults, told the number that was recommended (at least 2), on the sample
-that `choose` looks at.
+of many shapes and on data without clusters; rows are shuffled by the seed. A recommendation is
+correct if it is within ± 1 of the number of classes, or "no structure" for data without clusters.
+Times are CPU seconds on one thread, with and without the choice of scaling and λ, relative to one
+fit of OMVCDR at its defaults with the recommended number of clusters (at least 2), on the subset
+that `choose` uses.
 
     python -m benchmarks.quality.bench_choose [--quick] [--again]
         [--out docs/results/choosing.csv] [--page docs/choosing.md]
@@ -37,12 +37,12 @@ from manyview.utils.threads import limit_threads
 
 Source = Callable[[int], tuple[Any, np.ndarray]]
 
-ASKED = (
+TARGETS = (
     *("handwritten_2v", "handwritten_6v", "hdigit", "mnist_usps5k", "bbcsport", "synthetic3d"),
     *("blobs 3", "blobs 7", "blobs 20", "blobs 35"),
 )
 QUICK = ("synthetic3d", "blobs 3", "noise, normal")
-SEEDS = (10, 11, 12)  # the rule was set while looking at others, of the same stored sets
+SEEDS = (10, 11, 12)  # the rule was developed with others, on the same stored sets
 # what each column alone would choose: its largest value, or its smallest
 CRITERIA = {
     "score": 1,
@@ -62,7 +62,7 @@ def blobs(n_clusters: int, n_samples: int = 2000, widths: tuple[int, ...] = (20,
 
 
 def long_blobs(n_clusters: int) -> Source:
-    """Blobs that are three times as long in two directions of their own."""
+    """Blobs that are three times as long in two directions, which differ between blobs."""
 
     def make(seed: int) -> tuple[Any, np.ndarray]:
         rng = np.random.default_rng(seed)
@@ -90,7 +90,7 @@ def noise(draw: Callable[[np.random.Generator, int], np.ndarray], *widths: int) 
 
 
 def shared(draw: Callable[[np.random.Generator], np.ndarray]) -> Source:
-    """Views of one continuum that they share."""
+    """Views of a shared continuum, without clusters."""
 
     def make(seed: int) -> tuple[Any, np.ndarray]:
         rng = np.random.default_rng(seed)
@@ -136,7 +136,7 @@ DRAWN: dict[str, Source] = {
 
 
 def classes_of(name: str) -> int:
-    """Number of classes of a set of the data folder; 0 where it has none."""
+    """Number of classes of a set of the data folder; 0 if it has none."""
     target = load_benchmark(name).target
     return 0 if target is None else np.unique(target).size
 
@@ -154,7 +154,7 @@ def sources(*, quick: bool) -> dict[str, Source]:
 
 
 def seconds_of(call: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU time of a call, and what it returns."""
+    """CPU time of a call, and its result."""
     start = time.process_time()
     result = call()
     return time.process_time() - start, result
@@ -187,19 +187,19 @@ def measure(name: str, source: Source, seed: int) -> dict[str, Any]:
 
 
 def alone(choice: Choice, criterion: str) -> int:
-    """What one column alone would choose."""
+    """The number of clusters that one column alone would choose."""
     values = CRITERIA[criterion] * choice.table[criterion]
     return int(choice.table["n_clusters"].iloc[int(values.argmax())])
 
 
 def is_right(rows: pd.DataFrame, column: str = "chosen") -> pd.Series:
-    """Within ± 1 of the classes; of views without clusters, exactly 1."""
+    """Within ± 1 of the number of classes; for data without clusters, exactly 1."""
     allowed = (rows["classes"] > 1).astype(int)
     return (rows[column] - rows["classes"]).abs() <= allowed
 
 
 def table(rows: pd.DataFrame) -> str:
-    """What was chosen on each set, a column for each seed."""
+    """What was chosen on each set, one column per seed."""
     lines = []
     for name, own in rows.groupby("data", sort=False):
         chosen = ["no structure" if k == 1 else str(k) for k in own["chosen"]]
@@ -210,11 +210,11 @@ def table(rows: pd.DataFrame) -> str:
         classes = own["classes"].iloc[0]
         lines.append(
             [
-                f"`{name}`" if name in benchmark_files() else str(name),
+                str(name) if name in DRAWN else f"`{name}`",
                 str(own["n_samples"].iloc[0]),
                 "none" if classes == 1 else str(classes),
                 *marked,
-                f"{own['sureness'].mean():.2f}",
+                f"{own['confidence'].mean():.2f}",
                 f"{own['seconds'].mean():.1f}",
                 f"{(own['alone_seconds'] / own['fit_seconds']).mean():.1f}",
                 f"{(own['seconds'] / own['fit_seconds']).mean():.1f}",
@@ -235,13 +235,13 @@ def table(rows: pd.DataFrame) -> str:
 
 
 def findings(rows: pd.DataFrame) -> str:
-    """What the rows say, in sentences."""
+    """Summary of the rows in sentences."""
     right = is_right(rows)
-    asked, empty = rows["data"].isin(ASKED), rows["classes"] == 1
-    per_seed = right[asked].groupby(rows["seed"]).sum()
+    is_target, empty = rows["data"].isin(TARGETS), rows["classes"] == 1
+    per_seed = right[is_target].groupby(rows["seed"]).sum()
     ratio = rows["seconds"] / rows["fit_seconds"]
     alone = rows["alone_seconds"] / rows["fit_seconds"]
-    has_more = ~asked & ~empty
+    has_more = ~is_target & ~empty
     counted, denied = rows["chosen"] > 1, ~empty & (rows["chosen"] == 1)
     slowest = rows.loc[ratio.idxmax()]
 
@@ -249,32 +249,32 @@ def findings(rows: pd.DataFrame) -> str:
         return float(rows.loc[which, "confidence"].mean())
 
     return (
-        f"Of the ten sets {', '.join(ASKED)}: within ± 1 on "
-        f"{', '.join(map(str, per_seed))} (seeds {', '.join(map(str, per_seed.index))}; asked "
-        f"for: 7). Views without clusters, told so: {right[empty].sum()} of {empty.sum()}. All "
-        f"others: within ± 1 in {right[has_more].sum()} of {has_more.sum()} runs; "
-        f"{denied.sum()} runs on sets with classes say that there is no structure.\n\n"
-        f"Mean sureness of a number that is right: {mean(right & counted):.2f}; of one that is "
-        f"wrong: {mean(~right & counted):.2f}; of no structure, rightly: "
-        f"{mean(right & empty):.2f}; where there are classes: {mean(denied):.2f}. Time "
-        f"over that of one fit: median {ratio.median():.1f}, most {ratio.max():.1f} "
-        f"({slowest['data']}; asked for: 10); without the choice of scaling and λ, median "
-        f"{alone.median():.1f}, most {alone.max():.1f}."
+        f"On the ten target data sets ({', '.join(TARGETS)}) the number is within ± 1 for "
+        f"{', '.join(map(str, per_seed))} of them (seeds {', '.join(map(str, per_seed.index))}; "
+        f"target: 7). Data without clusters, recognized as such: {right[empty].sum()} of "
+        f"{empty.sum()} runs. All others: within ± 1 in {right[has_more].sum()} of "
+        f"{has_more.sum()} runs; {denied.sum()} runs on data sets with classes report no "
+        "structure.\n\n"
+        f"Mean confidence of a correct number: {mean(right & counted):.2f}; of a wrong one: "
+        f'{mean(~right & counted):.2f}; of "no structure", correctly: '
+        f"{mean(right & empty):.2f}; wrongly: {mean(denied):.2f}. Time relative to one fit: median "
+        f"{ratio.median():.1f}, maximum {ratio.max():.1f} ({slowest['data']}; target: 10); without "
+        f"the choice of scaling and λ, median {alone.median():.1f}, maximum {alone.max():.1f}."
     )
 
 
 def criteria(rows: pd.DataFrame) -> str:
     """How often each column alone is within ± 1."""
     has_classes = rows["classes"] > 1
-    asked = rows["data"].isin(ASKED)
+    is_target = rows["data"].isin(TARGETS)
     n_seeds = rows["seed"].nunique()
     lines = []
     for criterion, sign in CRITERIA.items():
         right = is_right(rows, f"by_{criterion}")
         end = "largest" if sign > 0 else "smallest"
-        of_ten = f"{right[asked].sum() / n_seeds:.1f} of {asked.sum() / n_seeds:.0f}"
+        of_ten = f"{right[is_target].sum() / n_seeds:.1f} of {is_target.sum() / n_seeds:.0f}"
         lines.append([f"{end} {criterion}", of_ten, f"{right[has_classes].mean():.0%}"])
-    return markdown(["criterion", "the ten sets", "all sets with clusters"], lines)
+    return markdown(["criterion", "ten target data sets", "all data sets with clusters"], lines)
 
 
 def main() -> None:

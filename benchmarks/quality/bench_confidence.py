@@ -1,8 +1,8 @@
-"""Whether `confidence_` and `stability_` of OMVCDR tell right labels from wrong ones.
+"""How well `confidence_` and `stability_` of OMVCDR separate correct labels from wrong ones.
 
-OMVCDR at its defaults, told only the number of classes, on every set of the data folder with at
-most 12 000 samples; rows are shuffled by the seed. A sample is right when its cluster is paired
-with its class by the best one-to-one pairing. Three questions: does confidence rank right samples
+OMVCDR at its defaults, given only the number of classes, on every set of the data folder with at
+most 12 000 samples; rows are shuffled by the seed. A label is correct if its cluster is matched
+with its class by the best one-to-one matching. Three questions: does confidence rank correct labels
 above wrong ones (AUROC; 0.5 is chance), how accurate are the most confident samples, and are sets
 with a high stability those with a high accuracy (Spearman's rank correlation)?
 
@@ -40,20 +40,20 @@ SHARES = tuple(tenth / 10 for tenth in range(1, 11))
 MAX_SAMPLES = 12_000
 N_SEEDS = 2
 QUICK_SETS = ("yaleA_3v", "msrcv1_5v", "synthetic3d")
-GOAL, WEAK = 0.7, 0.6  # mean AUROC that is asked for; AUROC below which a set is named
-STEADY = 0.9  # stability from which the starts are said to agree
-IMAGE = Path("images", "confidence.svg")  # beside the page
-ROOM = (0.16, 0.03)  # what a name needs on the left of its point, in stability and in ACC
+GOAL, WEAK = 0.7, 0.6  # target of the mean AUROC; AUROC below which a set is named
+STEADY = 0.9  # stability above which the starts are said to agree
+IMAGE = Path("images", "confidence.svg")  # relative to the page
+ROOM = (0.16, 0.03)  # of a name on the left of its point, in stability and in ACC
 PICTURE = (
     f"![Accuracy against the share of samples kept; stability against ACC]({IMAGE.as_posix()})\n\n"
-    "`python -m benchmarks.quality.bench_confidence` measures and draws this; the rows are in "
-    "[confidence.csv](confidence.csv). `manyview.inspection.plots.confidence_curve` draws the left curve for "
-    "a set of your own."
+    "`python -m benchmarks.quality.bench_confidence` measures and draws this; its results are in "
+    "[confidence.csv](results/confidence.csv). `manyview.inspection.plots.confidence_curve` draws "
+    "the left curve for your own data."
 )
 
 
 def measure(target: np.ndarray, model: OMVCDR) -> pd.DataFrame:
-    """Rows of one fit, one a share of samples kept."""
+    """Rows of one fit, one per share of samples kept."""
     is_right = right_samples(target, model.labels_)  # (n,)
     is_smoothed = 0 < is_right.sum() < len(is_right)
     curve = selective_accuracy(target, model.labels_, model.confidence_, SHARES)
@@ -76,7 +76,7 @@ def run(name: str, n_seeds: int) -> Iterator[pd.DataFrame]:
 
 
 def set_names(*, quick: bool) -> list[str]:
-    """Sets with classes that are small enough, by what the folder holds."""
+    """Sets of the data folder that have classes and are small enough."""
     if quick:
         return [name for name in benchmark_files() if name in QUICK_SETS]
     return [name for name in benchmark_files() if is_asked(*load_benchmark(name, return_X_y=True))]
@@ -111,44 +111,45 @@ def named(names: pd.Index) -> str:
 
 
 def findings(rows: pd.DataFrame) -> str:
-    """What the figures say of confidence."""
+    """Summary of confidence in sentences."""
     figures = summary(rows)
     auroc, acc, half = figures[["auroc", "acc", "half"]].mean()
     lowest = figures["auroc"].idxmin()
     return (
-        f"{len(figures)} sets of at most {MAX_SAMPLES} samples, {rows['seed'].nunique()} seeds. "
-        f"Mean AUROC of confidence, right against wrong: **{auroc:.3f}** (asked for: {GOAL}, "
-        f"{'reached' if auroc >= GOAL else 'missed'}). Sets that reach {GOAL} alone: "
-        f"{(figures['auroc'] >= GOAL).sum()}. Sets below {WEAK}, where confidence says little: "
-        f"{named(figures.index[figures['auroc'] < WEAK])}; the lowest is "
-        f"{figures.loc[lowest, 'auroc']:.3f}, on `{lowest}`. AUROC itself goes with ACC: rank "
+        f"{len(figures)} data sets of at most {MAX_SAMPLES} samples, {rows['seed'].nunique()} "
+        f"seeds. Mean AUROC of confidence, correct versus wrong labels: **{auroc:.3f}** (target: "
+        f"{GOAL}, {'reached' if auroc >= GOAL else 'missed'}). Data sets that reach {GOAL} by "
+        f"themselves: {(figures['auroc'] >= GOAL).sum()}. Data sets below {WEAK}, where confidence "
+        f"is uninformative: {named(figures.index[figures['auroc'] < WEAK])}; the lowest is "
+        f"{figures.loc[lowest, 'auroc']:.3f}, on `{lowest}`. AUROC correlates with ACC: rank "
         f"correlation {correlation(figures, 'auroc')[0]:.2f}. The most confident half of the "
-        f"samples has a mean accuracy of {half:.3f}, all samples {acc:.3f}. Sets where that half "
-        f"is less accurate than the whole: "
+        f"samples has a mean accuracy of {half:.3f}, all samples {acc:.3f}. Data sets where that "
+        f"half is less accurate than the whole: "
         f"{named(figures.index[figures['half'] < figures['acc']])}."
     )
 
 
 def findings_of_stability(figures: pd.DataFrame) -> str:
-    """What the figures say of stability."""
+    """Summary of stability in sentences."""
     rho, p = correlation(figures, "stability")
     steady = figures.loc[figures["stability"] >= STEADY, "acc"]
-    span = f", of ACC {steady.min():.3f} to {steady.max():.3f}" if len(steady) else ""
+    span = f", with an ACC of {steady.min():.3f} to {steady.max():.3f}" if len(steady) else ""
     return (
-        f"Rank correlation of stability and ACC over the sets: {rho:.2f} (Spearman, p = {p:.2g}). "
-        f"Sets with a stability of at least {STEADY}: {len(steady)}{span}. Stability says that the "
-        "starts agree with one another, not that they agree with the classes."
+        f"Rank correlation of stability and ACC over the data sets: {rho:.2f} (Spearman, "
+        f"p = {p:.2g}). Data sets with a stability of at least {STEADY}: {len(steady)}{span}. "
+        "Stability measures that the starts agree with one another, not with the classes."
     )
 
 
 def table(figures: pd.DataFrame) -> str:
-    """The figures, a line a set."""
-    columns = {"acc": "ACC", "auroc": "AUROC", "half": "ACC, surest half", "stability": "stability"}
+    """The figures, one line per set."""
+    columns = {"acc": "ACC", "auroc": "AUROC", "half": "ACC, most confident half"}
+    columns["stability"] = "stability"
     lines = [
         [name if name == "mean" else f"`{name}`", *(f"{line[column]:.3f}" for column in columns)]
         for name, line in [*figures.iterrows(), ("mean", figures.mean())]
     ]
-    return markdown(["set", *columns.values()], lines)
+    return markdown(["data", *columns.values()], lines)
 
 
 def draw(rows: pd.DataFrame, path: Path) -> None:
@@ -165,18 +166,18 @@ def draw(rows: pd.DataFrame, path: Path) -> None:
 
 
 def draw_curves(ax: Any, kept: pd.DataFrame) -> None:
-    """A thin line a set, a thick line the mean."""
+    """A thin line per set, a thick line for the mean."""
     percent = 100 * kept.columns.to_numpy(dtype=float)
     ax.plot(percent, kept.T, color="0.7", lw=0.8)
-    ax.plot(percent, kept.mean(), color="C0", lw=3, label=f"mean of {len(kept)} sets")
-    ax.plot([], [], color="0.7", lw=0.8, label="one set")
+    ax.plot(percent, kept.mean(), color="C0", lw=3, label=f"mean of {len(kept)} data sets")
+    ax.plot([], [], color="0.7", lw=0.8, label="one data set")
     ax.set(xlabel="most confident samples kept (%)", ylabel="accuracy among them", ylim=(0, 1.02))
-    ax.set_title("Are confident labels right?", fontsize=11)
+    ax.set_title("Are confident labels correct?", fontsize=11)
     ax.legend(loc="lower right", frameon=False)
 
 
 def draw_stability(ax: Any, figures: pd.DataFrame) -> None:
-    """A point a set, named where there is room; the table has them all."""
+    """One point per set, named where there is room; the table has all names."""
     places = figures[["stability", "acc"]]
     ax.scatter(*places.T.to_numpy(), color="C0", s=18, alpha=0.7)
     for name, place in places.iterrows():
@@ -188,7 +189,7 @@ def draw_stability(ax: Any, figures: pd.DataFrame) -> None:
     rho, _ = correlation(figures, "stability")
     ax.set(xlabel="stability (agreement of the starts)", ylabel="accuracy of all samples")
     ax.set(xlim=(places["stability"].min() - ROOM[0], 1.02), ylim=(0, 1.02))
-    ax.set_title(f"Are stable solutions right? Rank correlation {rho:.2f}", fontsize=11)
+    ax.set_title(f"Are stable solutions correct? Rank correlation {rho:.2f}", fontsize=11)
 
 
 def main() -> None:

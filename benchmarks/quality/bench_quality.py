@@ -1,8 +1,8 @@
 """The scoreboard of docs/quality.md: all methods at their defaults, and OMVCDR without its parts.
 
-    python -m benchmarks.quality.bench_quality           # all sets of MANYVIEW_DATA, or the rest of them
+    python -m benchmarks.quality.bench_quality           # all sets of MANYVIEW_DATA; resumes
     python -m benchmarks.quality.bench_quality --quick   # three small sets, one seed, no page
-    python -m benchmarks.quality.bench_quality --again   # the page from the rows that are there
+    python -m benchmarks.quality.bench_quality --again   # the page from the rows of the last run
 
 It compares defaults on shuffled rows, without labels, and shows the sets where OMVCDR loses.
 """
@@ -34,7 +34,7 @@ SHORT = 1.0  # seconds: no fit below this is slow
 
 
 def main() -> None:
-    """Run, or read what was run, and write the page."""
+    """Run, or use the rows of an earlier run, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="three small sets, no page")
     parser.add_argument("--again", action="store_true", help="only write the page")
@@ -79,12 +79,12 @@ def scoreboard_names() -> list[str]:
 
 
 def summary(rows: pd.DataFrame) -> str:
-    """What the page says of the rows."""
+    """Text of the page."""
     board = scoreboard(rows)
     n_seeds = rows.groupby("method")["seed"].nunique()
     ours = board.loc["omvcdr"]
     text = [
-        f"{rows['data'].nunique()} sets, shuffled rows, up to {n_seeds.max()} seeds.",
+        f"{rows['data'].nunique()} data sets, shuffled rows, up to {n_seeds.max()} seeds.",
         f"OMVCDR: mean ACC {ours['acc']:.3f}, NMI {ours['nmi']:.3f}; mean rank "
         f"{ours['rank_acc']:.2f} by ACC and {ours['rank_nmi']:.2f} by NMI.",
         "",
@@ -92,7 +92,7 @@ def summary(rows: pd.DataFrame) -> str:
         "",
         *_against_kmeans(rows, board),
         "",
-        "What a part brings, and k-means on the joined views under every scaling:",
+        "Ablation, and k-means on the concatenated views under every scaling:",
         "",
         _table(board[board["is_variant"]], n_seeds),
     ]
@@ -100,7 +100,7 @@ def summary(rows: pd.DataFrame) -> str:
 
 
 def tried(rows: pd.DataFrame) -> str:
-    """What was tried, by kind: means over the sets, and on how many sets it beats the first."""
+    """What was tried, by kind: means over the sets, and NMI wins and losses against `BASE`."""
     lines = []
     base = rows[rows["variant"] == BASE].set_index("data")["nmi"]
     for (group, name), own in rows.groupby(["group", "variant"], sort=False):
@@ -108,13 +108,13 @@ def tried(rows: pd.DataFrame) -> str:
         played = f"{(ahead > EVEN).sum()} : {(ahead < -EVEN).sum()}"
         means = [f"{own[metric].mean():.3f}" for metric in ("acc", "nmi")]
         lines.append([group, name, *means, "" if name == BASE else played])
-    return markdown(["kind", "tried", "ACC", "NMI", f"sets won : lost against {BASE}"], lines)
+    return markdown(["kind", "tried", "ACC", "NMI", f"wins : losses against {BASE}"], lines)
 
 
 def _table(board: pd.DataFrame, n_seeds: pd.Series) -> str:
-    """A line a method."""
+    """One line per method; wins and losses are the method's own."""
     header = ["method", "ACC", "NMI", "ARI", "F-score", "rank ACC", "rank NMI",
-              "won : lost", "time / k-means", "sets", "seeds"]  # fmt: skip
+              "wins : losses against OMVCDR", "time / k-means", "data sets", "seeds"]  # fmt: skip
     lines = []
     for name, row in board.iterrows():
         means = [f"{row[m]:.3f} ± {row[m + '_spread']:.3f}" for m in ("acc", "nmi")]
@@ -129,7 +129,7 @@ def _table(board: pd.DataFrame, n_seeds: pd.Series) -> str:
 
 
 def _against_kmeans(rows: pd.DataFrame, board: pd.DataFrame) -> list[str]:
-    """OMVCDR beside k-means: in the mean, set by set, and in time."""
+    """OMVCDR compared with k-means: on average, per set, and in time."""
     scaled = [name for name in board.index if str(name).startswith("concat_kmeans")]
     best = board.loc[scaled].sort_values("nmi").iloc[-1]
     ours = board.loc["omvcdr"]
@@ -137,7 +137,7 @@ def _against_kmeans(rows: pd.DataFrame, board: pd.DataFrame) -> list[str]:
     text = [
         f"Ahead of k-means under its best fixed scaling ({title}) by "
         f"{ours['acc'] - board.loc[scaled, 'acc'].max():+.3f} ACC and "
-        f"{ours['nmi'] - best['nmi']:+.3f} NMI in the mean.",
+        f"{ours['nmi'] - best['nmi']:+.3f} NMI on average.",
     ]
     acc, seconds = mean_scores(rows, "acc"), mean_scores(rows, "seconds")
     gap = (acc["omvcdr"] - acc[SAME_SCALING]).sort_values()
@@ -145,17 +145,17 @@ def _against_kmeans(rows: pd.DataFrame, board: pd.DataFrame) -> list[str]:
     text.append(
         f"More than {BEHIND} ACC below k-means with the same scaling: {', '.join(behind)}."
         if behind
-        else f"On no set more than {BEHIND} ACC below k-means with the same scaling."
+        else f"On no data set more than {BEHIND} ACC below k-means with the same scaling."
     )
     ratio = seconds["omvcdr"] / seconds[SAME_SCALING]
     slow = ratio[(seconds["omvcdr"] > SHORT)].sort_values()
     text.append(
-        f"Time over that of ten starts of k-means with the same scaling: median "
-        f"{ratio.median():.2f}, at most {slow.iloc[-1]:.2f} ({slow.index[-1]}) among the sets that "
-        f"take more than a second."
+        f"Time relative to ten starts of k-means with the same scaling: median "
+        f"{ratio.median():.2f}, maximum {slow.iloc[-1]:.2f} ({slow.index[-1]}) among the data sets "
+        f"that take more than a second."
         if len(slow)
-        else f"Time over that of ten starts of k-means with the same scaling: median "
-        f"{ratio.median():.2f}; no set takes more than a second."
+        else f"Time relative to ten starts of k-means with the same scaling: median "
+        f"{ratio.median():.2f}; no data set takes more than a second."
     )
     return text
 

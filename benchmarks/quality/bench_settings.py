@@ -1,9 +1,9 @@
-"""Whether the scaling and λ that `choose` recommends are better than the defaults.
+"""Accuracy of the scaling and λ that `choose` recommends, compared with the defaults.
 
-On at most 1000 rows of the sets of the data folder, told the number of classes, `choose` tries its
+On at most 1000 rows of each set of the data folder, given the number of classes, `choose` tries its
 settings; each is then fitted in full, and its accuracy measured by the labels, which `choose` never
-sees. Beside its rule stand others: the most stable fit under resampling (adjusted Rand index with
-a fit of 70 % of the rows), the one on which starts agree most, and each setting for all sets.
+sees. Its rule is compared with others: the most stable fit under resampling (adjusted Rand index
+with a fit of 70 % of the rows), the highest agreement of starts, and each setting for all sets.
 
     python -m benchmarks.quality.bench_settings [--quick] [--again]
         [--out docs/results/settings.csv] [--page docs/choosing.md]
@@ -39,12 +39,12 @@ SHARE = 0.7  # of the rows, in a resample
 RULES = {
     "largest view modularity": "view_modularity",
     "most stable under resampling": "stability",
-    "starts agree most": "starts",
+    "highest agreement of starts": "starts",
 }
 
 
 def measure(name: str) -> list[dict[str, Any]]:
-    """A row for each setting."""
+    """One row per setting."""
     X, target = load_benchmark(name, return_X_y=True)
     data = MultiViewData.of(X)
     rng = np.random.default_rng(SEED)
@@ -71,7 +71,7 @@ def measure(name: str) -> list[dict[str, Any]]:
 
 
 def changes(rows: pd.DataFrame) -> pd.DataFrame:
-    """Accuracy less that of the defaults, a row a set and a column a setting; defaults first."""
+    """Accuracy minus that of the defaults, sets × settings; defaults first."""
     named = rows.assign(setting=rows["scale"] + ", " + rows["lam"].map("{:g}".format))
     names = named["setting"].unique()
     accuracy = named.pivot(index="data", columns="setting", values="accuracy")[names]
@@ -79,14 +79,14 @@ def changes(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def changes_by(rows: pd.DataFrame, column: str) -> pd.Series:
-    """The change of each set where the largest value of a column decides."""
+    """The change on each set if the setting with the largest value of a column is taken."""
     sets = rows.groupby("data", sort=False)
     best = rows.loc[[part[column].astype(float).idxmax() for _, part in sets]]
     return best.set_index("data")["accuracy"] - sets["accuracy"].first()
 
 
 def table(rows: pd.DataFrame) -> str:
-    """What was recommended for each set, and the accuracy it has."""
+    """The recommendation for each set, and its accuracy."""
     lines = []
     for name, own in rows.groupby("data", sort=False):
         taken, first = own[own["is_taken"]].iloc[0], own.iloc[0]
@@ -94,7 +94,7 @@ def table(rows: pd.DataFrame) -> str:
             [
                 f"`{name}`",
                 str(first["n_clusters"]),
-                f"{taken['scale']}, {taken['lam']:g}" if taken["gain"] else "keep",
+                f"{taken['scale']}, {taken['lam']:g}" if taken["gain"] else "defaults",
                 f"{own['gain'].max():+.1%}",
                 f"{first['accuracy']:.3f}",
                 f"{taken['accuracy']:.3f}",
@@ -106,12 +106,12 @@ def table(rows: pd.DataFrame) -> str:
 
 
 def rules(rows: pd.DataFrame) -> str:
-    """What rules would do to the accuracy of the defaults, over all sets."""
+    """Changes of the accuracy of the defaults under each rule, over all sets."""
     judged = {
         "`choose`: view modularity, if 2 % larger": changes_by(rows, "is_taken"),
         **{name: changes_by(rows, column) for name, column in RULES.items()},
         **{f"{name} for all sets": change for name, change in list(changes(rows).items())[1:]},
-        "the labels": changes_by(rows, "accuracy"),
+        "oracle (true labels)": changes_by(rows, "accuracy"),
     }
     lines = [
         [
@@ -123,20 +123,20 @@ def rules(rows: pd.DataFrame) -> str:
         ]
         for name, change in judged.items()
     ]
-    return markdown(["rule", "mean change", "worst", "best", "sets better / worse"], lines)
+    return markdown(["rule", "mean change", "worst", "best", "data sets better / worse"], lines)
 
 
 def findings(rows: pd.DataFrame) -> str:
-    """What the rows say, in sentences."""
+    """Summary of the rows in sentences."""
     change = changes_by(rows, "is_taken")
     n_taken = int((rows["is_taken"] & (rows["gain"] != 0)).sum())
     stable = changes_by(rows, "stability")
     return (
-        f"On {len(change)} sets another setting is recommended {n_taken} times; accuracy changes "
-        f"by {change.mean():+.3f} in the mean, by {change.min():+.3f} at worst and "
-        f"{change.max():+.3f} at best. The best setting for each set, known by the labels, "
-        f"would bring {changes_by(rows, 'accuracy').mean():+.3f}; the most stable one "
-        f"{stable.mean():+.3f}."
+        f"On {len(change)} data sets another setting is recommended {n_taken} times; accuracy "
+        f"changes by {change.mean():+.3f} on average, by {change.min():+.3f} at worst and "
+        f"{change.max():+.3f} at best. The best setting for each data set, chosen with the true "
+        f"labels, would gain {changes_by(rows, 'accuracy').mean():+.3f} on average; the most "
+        f"stable one {stable.mean():+.3f}."
     )
 
 

@@ -1,14 +1,14 @@
-"""Engines side by side; a stream from disk beside raw reading and computing; a fit that is killed.
+"""Engines compared: streaming relative to raw reads and to computing, and resuming a killed fit.
 
-A file of N × 512 float32 values is made by blocks. In one run, with the file out of the page cache
-all the time (it is dropped before, and every second while a stream runs):
+A file of N × 512 float32 values is written in blocks. In one run, with the file kept out of the
+page cache (it is dropped before, and every second while streaming):
 
-1. the rate of raw reading: the file once, in order, doing nothing with it;
-2. each engine on a part that fits in memory: seconds an iteration, F, peak of anonymous memory;
-   1. and the engine in memory are measured again after 3., and the fastest counts;
-3. the stream over the whole file. An iteration reads it twice; it can take no less than two raw
-   readings, and no less than the engine in memory takes for as many rows. The larger of both, over
-   what it took, is the share of the possible rate;
+1. the rate of a raw read: the file once, in order, without computing;
+2. each engine on a part that fits in memory: seconds per iteration, F, peak of anonymous memory;
+   1. and the memory engine are measured again after 3., and the fastest counts;
+3. streaming of the whole file. An iteration reads it twice; it takes at least the time of two raw
+   reads, and at least that of the memory engine for the same number of rows. The larger of both,
+   divided by the measured time, is the share of the possible rate;
 4. the same fit killed with SIGKILL after half of its passes and called again: are the labels the
    same?
 
@@ -17,7 +17,7 @@ Anonymous memory (RssAnon) is that of the whole process, sampled every 20 ms.
     python -m benchmarks.speed.bench_engines [--quick] [--folder FOLDER] [--engines memory stream]
         [--out FILE]
 
-The full run writes a file of 8 GB into the folder, and finds it there the next time.
+The full run writes a file of 8 GB into the folder, and reuses it the next time.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from manyview import OMVCDR, open_rows
 from manyview.persistence.atomic import atomic_path
 
 WIDTH, K, N_ITER = 512, 10, 5
-PASSES = 2  # readings of all rows in an iteration
+PASSES = 2  # reads of all rows per iteration
 BLOCK_ROWS = 8192
 DROP_EVERY, SAMPLE_EVERY = 1.0, 0.02  # seconds
 CACHES = Path("/proc/sys/vm/drop_caches")
-ANON_LIMIT, RATE_LIMIT = 1.5e9, 0.7  # asked for
+ANON_LIMIT, RATE_LIMIT = 1.5e9, 0.7  # targets
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Plan:
 
     n_rows: int
     n_part: int  # rows that fit in memory
-    memory_limit: float  # of the stream, in bytes
+    memory_limit: float  # of streaming, in bytes
 
 
 FULL = Plan(4_000_000, 400_000, 1e9)
@@ -68,7 +68,7 @@ class Job:
     n_rows: int
     memory_limit: float | None = None
     checkpoint: Path | None = None
-    labels: Path | None = None  # where they are written
+    labels: Path | None = None  # file that they are written to
 
 
 def make_file(path: Path, n_rows: int) -> None:
@@ -88,7 +88,7 @@ def make_file(path: Path, n_rows: int) -> None:
 
 
 def drop_cache(path: Path, *, everything: bool = False) -> None:
-    """Let the system forget a file: all caches where that is allowed, else the file's pages."""
+    """Drop a file from the page cache: all caches if permitted, else the file's pages."""
     if everything and os.access(CACHES, os.W_OK):
         CACHES.write_text("3")
     with path.open("rb") as file:
@@ -96,7 +96,7 @@ def drop_cache(path: Path, *, everything: bool = False) -> None:
 
 
 def reading_rate(path: Path) -> float:
-    """Bytes a second of the file read in order, out of the cache."""
+    """Bytes per second of a sequential read, without the page cache."""
     drop_cache(path, everything=True)
     buffer = bytearray(1 << 24)
     start = time.perf_counter()
@@ -107,7 +107,7 @@ def reading_rate(path: Path) -> float:
 
 
 def fit_once(job: Job) -> dict[str, Any]:
-    """Time, F and storage traffic of one fit; called in a process of its own."""
+    """Time, F and storage traffic of one fit; called in a separate process."""
     mapped = np.load(job.path, mmap_mode="r")
     few = np.array(mapped[:500])
     OMVCDR(2, scale=None, n_init=1, engine="memory").fit(few)  # compile
@@ -138,14 +138,14 @@ def fit_once(job: Job) -> dict[str, Any]:
 
 
 def _storage_bytes() -> int:
-    """Bytes that came from the disk for this process."""
+    """Bytes that this process read from disk."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("read_bytes"))
 
 
 @dataclass
 class Watched:
-    """What was seen of a process from outside."""
+    """What was observed of a process from outside."""
 
     peak_anon: int = 0
     n_passes: int = 0
@@ -153,7 +153,7 @@ class Watched:
 
 
 def watch(child: Child, job: Job, kill_at: float = np.inf) -> Watched:
-    """Sample a process until it ends; kill it once so many passes are noted."""
+    """Sample a process until it ends; kill it after a number of passes."""
     seen, dropped = Watched(), 0.0
     status = Path(f"/proc/{child.process.pid}/status")
     while child.process.is_alive() and not child.has_result():
@@ -171,7 +171,7 @@ def watch(child: Child, job: Job, kill_at: float = np.inf) -> Watched:
 
 
 def _anon_bytes(status: Path) -> int:
-    """RssAnon; 0 where the process has just ended."""
+    """RssAnon; 0 if the process has just ended."""
     try:
         lines = status.read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
@@ -180,7 +180,7 @@ def _anon_bytes(status: Path) -> int:
 
 
 def run_job(job: Job, kill_at: float = np.inf) -> tuple[dict[str, Any], Watched]:
-    """Row of a fit, and what was seen of its process."""
+    """Row of a fit, and what was observed of its process."""
     drop_cache(job.path, everything=True)
     child = Child(fit_once, job)
     seen = watch(child, job, kill_at)
@@ -189,7 +189,7 @@ def run_job(job: Job, kill_at: float = np.inf) -> tuple[dict[str, Any], Watched]
 
 
 def run(path: Path, plan: Plan, engines: list[str]) -> Iterator[dict[str, Any]]:
-    """Rows of all parts of the run; what bounds a stream is measured before it and after it."""
+    """Rows of all measurements; the bounds of streaming are measured before and after it."""
     streams = [engine for engine in engines if engine != "memory"]
     bounds = [*measure_bounds(path, plan)]
     yield from bounds
@@ -215,9 +215,9 @@ def run(path: Path, plan: Plan, engines: list[str]) -> Iterator[dict[str, Any]]:
 
 
 def measure_bounds(path: Path, plan: Plan) -> Iterator[dict[str, Any]]:
-    """Raw reading, and the engine in memory on a part."""
+    """A raw read, and the memory engine on a part."""
     rate = reading_rate(path)
-    yield {"what": "raw reading", "rows": plan.n_rows, "bytes_per_s": rate, "status": "done"}
+    yield {"what": "raw read", "rows": plan.n_rows, "bytes_per_s": rate, "status": "done"}
     yield {"what": "part", **run_job(Job("memory", path, plan.n_part))[0]}
 
 
@@ -235,21 +235,21 @@ def kill_and_resume(job: Job, n_passes: int, files: dict[str, Path]) -> dict[str
     row, _ = run_job(again)
     if row["status"] != "done":
         return row
-    row["iteration_s"] = np.nan  # iterations that were only told took no time
+    row["iteration_s"] = np.nan  # replayed iterations took no time
     same = np.array_equal(np.load(files["whole"]), np.load(files["resumed"]))
     killed = {"was_killed": seen.was_killed, "killed_after": seen.n_passes}
     return {**row, **killed, "labels_are_identical": same}
 
 
 def findings(rows: pd.DataFrame) -> list[str]:
-    """A line a measurement, and what follows."""
+    """One line per measurement, and what follows."""
     lines = []
     for row in rows.to_dict("records"):
         name = f"{row['what']}, {row['rows']} rows"
-        if row["what"] == "raw reading":
+        if row["what"] == "raw read":
             lines.append(f"{name}: {row['bytes_per_s'] / 1e9:.2f} GB/s")
         elif row["status"] == "done" and np.isfinite(row["iteration_s"]):
-            took = f"{row['iteration_s']:.3g} s an iteration"
+            took = f"{row['iteration_s']:.3g} s per iteration"
             anon = f"{row['peak_anon'] / 1e9:.2f} GB of anonymous memory"
             lines.append(f"{name}, {row['engine']}: {took}, {anon}, F = {row['objective']:.8g}")
     return lines + verdicts(rows)
@@ -264,9 +264,9 @@ def verdicts(rows: pd.DataFrame) -> list[str]:
             lines.append(f"{name}: {row['status']}: {row['reason']}")
         elif row["what"] == "whole":
             lines.append(
-                f"{name}: {row['share_of_possible']:.2f} of the possible rate (asked for: at least "
-                f"{RATE_LIMIT:g}); {row['peak_anon'] / 1e9:.2f} GB of anonymous memory at most "
-                f"(allowed: {ANON_LIMIT / 1e9:g}); the file came from the disk {row['reads']:.1f} "
+                f"{name}: {row['share_of_possible']:.2f} of the possible rate (target: at least "
+                f"{RATE_LIMIT:g}); at most {row['peak_anon'] / 1e9:.2f} GB of anonymous memory "
+                f"(limit: {ANON_LIMIT / 1e9:g}); the file was read from disk {row['reads']:.1f} "
                 "times"
             )
         elif row["what"] == "killed and resumed":

@@ -1,11 +1,13 @@
-"""Is an estimate right? Time and memory foretold, beside those of the fit that follows.
+"""Estimated time and memory, compared with the fit that follows.
 
 Blobs of two views in float32, for three numbers of samples, two of clusters and each engine; the
 stream reads them from `.npy` files. Each estimate, and each fit right after it, has a process of
-its own, so that both find the machine alike. Memory of the stream is what is anonymous, sampled
-every few milliseconds; in memory it is the peak of all. Asked for is a factor of 1.5 at most.
+its own, so that both find the machine in the same state. Memory is the anonymous memory, sampled
+every few milliseconds, when streaming, and the peak of all memory otherwise. The target is a factor
+of at most 1.5.
 
-    python -m benchmarks.speed.bench_estimate [--quick] [--out benchmarks/results/bench_estimate.csv]
+    python -m benchmarks.speed.bench_estimate [--quick]
+        [--out benchmarks/results/bench_estimate.csv]
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ WIDTHS = (256, 384)
 SEPARATION = 4.0
 GRID = {"n": (30_000, 100_000, 400_000), "k": (10, 40)}
 QUICK = {"n": (2000, 16_000), "k": (5,)}
-FACTOR = 1.5  # asked for
+FACTOR = 1.5  # target
 SAMPLE_EVERY = 0.005  # seconds
 
 
@@ -58,7 +60,7 @@ def views_of(folder: Path, engine: str) -> list[Any]:
 
 
 def foretell(folder: Path, engine: str, k: int) -> dict[str, float]:
-    """Seconds and bytes as estimated, and how long that took."""
+    """Estimated seconds and bytes, and the time of the estimate."""
     start = time.perf_counter()
     told = estimate_cost(views_of(folder, engine), k, engine, random_state=0)
     took = time.perf_counter() - start
@@ -82,7 +84,7 @@ def measure(folder: Path, engine: str, k: int) -> dict[str, float]:
 
 @contextmanager
 def anonymous_peak() -> Iterator[dict[str, int]]:
-    """Most bytes of anonymous memory inside a `with` block, less those before."""
+    """Peak of anonymous memory inside a `with` block, minus that before."""
     seen, is_over = {"peak": 0}, threading.Event()
     before = anonymous_bytes()
 
@@ -136,9 +138,9 @@ def run(grid: dict[str, tuple[int, ...]]) -> Iterator[dict[str, Any]]:
 def tell(row: dict[str, Any]) -> str:
     """One line about a row."""
     return (
-        f"{row['engine']}, n = {row['n']}, k = {row['k']}: {row['told_s']:.1f} s told, "
-        f"{row['fit_s']:.1f} s taken, ratio {row['time_ratio']:.2f}; "
-        f"{row['told_bytes'] / 1e6:.0f} MB told, {row['fit_bytes'] / 1e6:.0f} MB taken, "
+        f"{row['engine']}, n = {row['n']}, k = {row['k']}: {row['told_s']:.1f} s estimated, "
+        f"{row['fit_s']:.1f} s measured, ratio {row['time_ratio']:.2f}; "
+        f"{row['told_bytes'] / 1e6:.0f} MB estimated, {row['fit_bytes'] / 1e6:.0f} MB measured, "
         f"ratio {row['memory_ratio']:.2f}; the estimate took {row['estimate_s']:.1f} s"
     )
 

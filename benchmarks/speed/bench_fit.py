@@ -1,17 +1,17 @@
-"""Cost of a fit, beside its bare matrix products and beside one k-means.
+"""Cost of a fit, relative to its matrix products and to one k-means.
 
-Iterations: seconds of one, views as given, as a ratio to the bare time of its two products
+Iterations: seconds of one, with `scale=None`, relative to its two matrix products alone
 (A = Σ X_v H_v and C_v = X_vᵀ Z of whole arrays, same sizes, same dtype, same threads; the best of
-three). Fits: one start, as a ratio to scikit-learn's `KMeans(n_init=1)` on the concatenation, which
-is made outside the clock; the share of the decrease in F that a fit reaches, of what one with
-`tol=0, max_iter=300` and the same seed reaches from the first iterate; and the peak of memory
-beside the views, in a process of its own, over the bytes of the views. Ratios are taken between
-neighbors in time. Compilation is outside all clocks.
+three). Fits: one start, relative to scikit-learn's `KMeans(n_init=1)` on the concatenated views
+(concatenation is not timed); the decrease of F from the first iterate, relative to that of a fit
+with `tol=0, max_iter=300` and the same seed; and the peak memory in addition to the views, in a
+separate process, relative to the size of the views. Ratios are between consecutive measurements.
+Compilation is not timed.
 
     python -m benchmarks.speed.bench_fit [--quick] [--threads 1] [--repeats 3]
         [--out benchmarks/results/bench_fit.csv]
 
-With one thread the clock counts the time of this process alone; else it is that of the wall.
+With one thread, times are CPU times of this process; else wall-clock times.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LONG = {"tol": 0, "max_iter": 300}
 
 
 class Clock:
-    """Seconds of a call: of this process where it has one thread, else of the wall."""
+    """CPU seconds of a call if there is one thread, else wall-clock seconds."""
 
     def __init__(self, threads: int | None) -> None:
         self.now = time.process_time if threads == 1 else time.perf_counter
@@ -66,7 +66,7 @@ def load(name: str, dtype: str) -> MultiViewData:
 
 
 def product_time(data: MultiViewData, n_columns: int, clock: Clock) -> float:
-    """Seconds of the two bare products of an iteration."""
+    """Seconds of the two matrix products of an iteration alone."""
     rng = np.random.default_rng(0)
     n = data.n_samples
     bases = [rng.standard_normal((d, n_columns)).astype(data.dtype) for d in data.n_features]
@@ -79,7 +79,7 @@ def product_time(data: MultiViewData, n_columns: int, clock: Clock) -> float:
 def measure_iterations(
     data: MultiViewData, k: int, n_repeats: int, clock: Clock
 ) -> Iterator[dict[str, object]]:
-    """Iterations beside their bare products."""
+    """Iterations and their matrix products alone."""
     for repeat in range(n_repeats):
         bare = min(product_time(data, 6 * k, clock) for _ in range(3))
         model = OMVCDR(k, scale=None, n_init=1, max_iter=N_ITER, tol=0, random_state=0)
@@ -94,7 +94,7 @@ def measure_iterations(
 
 
 def measure_fits(name: str, seeds: range, clock: Clock) -> Iterator[dict[str, object]]:
-    """Whole fits beside k-means."""
+    """Whole fits and k-means."""
     data = load(name, "float32")
     joined = np.hstack(data.views)
     for seed in seeds:
@@ -115,8 +115,8 @@ def measure_fits(name: str, seeds: range, clock: Clock) -> Iterator[dict[str, ob
 
 
 def decrease_share(model: OMVCDR, data: MultiViewData) -> float:
-    """Decrease in F from the first iterate of a fit, over that of one that goes on."""
-    firsts: list[float] = []  # F a sample
+    """Decrease of F from the first iterate, relative to that of a much longer fit."""
+    firsts: list[float] = []  # F per sample
 
     def note(progress) -> None:
         if not firsts:
@@ -129,7 +129,7 @@ def decrease_share(model: OMVCDR, data: MultiViewData) -> float:
 
 
 def memory_ratio(name: str, scale: str | None) -> float:
-    """Peak of memory during a fit beside the views, over their bytes."""
+    """Peak memory of a fit in addition to the views, relative to their size."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(_memory_ratio, name, scale).result()
 
@@ -144,7 +144,7 @@ def _memory_ratio(name: str, scale: str | None) -> float:
 
 
 def run(*, quick: bool, repeats: int, clock: Clock) -> Iterator[dict[str, object]]:
-    """Rows of all sets; real ones where their files are."""
+    """Rows of all sets; real ones if their files exist."""
     real, n = ("hdigit", 20_000) if quick else ("mnist70k_4v", 200_000)
     names = [real] if real in benchmark_files() else []
     if not names:
@@ -170,7 +170,7 @@ def run(*, quick: bool, repeats: int, clock: Clock) -> Iterator[dict[str, object
 
 
 def report(rows: pd.DataFrame) -> None:
-    """Print the median of each ratio, with its spread."""
+    """Print the median of each ratio, with its range."""
     ratios = [name for name in rows if " / " in name or name.startswith("share")]
     for (name, dtype, k), group in rows.groupby(["data", "dtype", "k"], sort=False):
         for ratio in ratios:
@@ -180,16 +180,16 @@ def report(rows: pd.DataFrame) -> None:
 
 
 def main() -> None:
-    """Run, print the medians with their spread, and keep the rows."""
+    """Run, print the medians with their ranges, and keep the rows."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="end within two minutes")
     parser.add_argument("--repeats", type=int, default=3, help="of the timings of iterations")
-    parser.add_argument("--threads", type=int, help="of BLAS and our own; all where not given")
+    parser.add_argument("--threads", type=int, help="of BLAS and of manyview; default: all")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/bench_fit.csv"))
     arguments = parser.parse_args()
     warnings.simplefilter("ignore", ConvergenceWarning)  # few iterations on purpose
     rows: list[dict[str, object]] = []
-    machine()  # the load before this began
+    machine()  # the load at the start
     with limit_threads(arguments.threads):
         clock = Clock(arguments.threads)
         for row in run(quick=arguments.quick, repeats=arguments.repeats, clock=clock):

@@ -1,12 +1,12 @@
-"""Each kernel of the CPU on one block, beside the bare work that bounds it.
+"""Each CPU kernel on one block, relative to the operation that bounds it.
 
-A block is what the engine in memory visits: as many rows of two views (300 and 500 features) as
-make 32 MB. `project` and `accumulate` stand beside their matrix products, `nearest` and `assign`
-beside the product of the block with k centers, `embed` beside a copy of the block's projection,
-`moments` beside half a copy (it reads, and writes next to nothing). The bounds are measured in
-turns with the kernels, in the same dtype on the same threads. A ratio can be large and not matter:
-`of_products` is the time of a kernel as a share of the two bare products of an iteration. The rates
-of the machine are kept, too: a large product, a large copy and a large triad a = b + s · c.
+A block is that of the memory engine: as many rows of two views (300 and 500 features) as make
+32 MB. `project` and `accumulate` are compared with their matrix products, `nearest` and `assign`
+with the product of the block and k centers, `embed` with a copy of the block's projection,
+`moments` with half a copy (it loads, and stores next to nothing). The bounds are measured in turns
+with the kernels, in the same dtype on the same threads. A ratio can be large and not matter:
+`of_products` is the time of a kernel relative to the two matrix products of an iteration. The rates
+of the machine are stored, too: a large product, a large copy and a large triad a = b + s · c.
 
     python -m benchmarks.speed.bench_kernels [--quick] [--out FILE]
 """
@@ -39,15 +39,15 @@ Work = Callable[[], object]
 WIDTHS = (300, 500)
 FITTED_ROWS = 4000
 LAM = 0.5
-WRONG = 0.01  # share of labels that a sweep finds elsewhere
+WRONG = 0.01  # share of labels that a sweep changes
 DTYPES = ("float32", "float64")
-PRODUCTS = ("project", "accumulate")  # what an iteration cannot do without
+PRODUCTS = ("project", "accumulate")  # the lower bound of an iteration
 LARGE = 1 << 25  # values of the arrays that measure the machine: far more than a cache holds
 
 
 @dataclass(frozen=True)
 class Case:
-    """A block with all that the kernels are given."""
+    """A block with all arguments of the kernels."""
 
     views: list[ViewRows]
     bases: list[Array]  # (d_v, D)
@@ -69,7 +69,7 @@ class Case:
 
 
 def fitted_bases(data: MultiViewData, k: int) -> list[Array]:
-    """Of each view, bases of spaces of k, 2k and 3k dimensions, from a short fit of some rows."""
+    """Bases of spaces of k, 2k and 3k dimensions for each view, from a short fit of some rows."""
     model = OMVCDR(k, scale=None, n_init=1, max_iter=3, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -171,7 +171,7 @@ def measure(k: int, dtype: str, n_rows: int, n_repeats: int) -> pd.DataFrame:
 
 
 def machine_rates(dtype: str, n_values: int, n_repeats: int) -> dict[str, float]:
-    """Rates of a product (10⁹ operations a second), a copy and a triad (10⁹ bytes a second)."""
+    """Rates of a product (10⁹ operations/s), a copy and a triad (10⁹ bytes/s)."""
     side = int(np.sqrt(n_values)) // 2
     square, out = np.ones((side, side), dtype=dtype), np.empty((side, side), dtype=dtype)
     b, c, a = (np.ones(n_values, dtype=dtype) for _ in range(3))
@@ -190,7 +190,7 @@ def machine_rates(dtype: str, n_values: int, n_repeats: int) -> dict[str, float]
 
 
 def rows_of_a_block(dtype: str) -> int:
-    """Rows that the engine in memory visits at a time."""
+    """Rows per block of the memory engine."""
     row_bytes = sum(WIDTHS) * np.dtype(dtype).itemsize
     return BLOCK_BYTES // (CHUNK_ROWS * row_bytes) * CHUNK_ROWS
 
@@ -210,7 +210,7 @@ def main() -> None:
             table = measure(k, dtype, n_rows, n_repeats)
             tables.append(table.assign(**rates, **machine()))
             for row in table.itertuples():
-                share = f"{row.of_products:.2f} of the bare products of an iteration"
+                share = f"{row.of_products:.2f} of the matrix products of an iteration"
                 print(f"{row.kernel}, {dtype}, k = {k}: {row.ratio:.2f} × {row.bound}; {share}")
     keep_rows(results_file("bench_kernels", arguments), pd.concat(tables))
 

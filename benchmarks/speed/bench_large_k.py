@@ -1,10 +1,10 @@
-"""Many clusters: time of an iteration as k grows, and of `predict`, beside bare products.
+"""Many clusters: time of an iteration as k grows, and of `predict` relative to its products.
 
 Growth: seconds of an iteration for k from 10 to 1000 at fixed `latent_dims`, with the fitted
-exponent. New samples: `predict` at k = 1000 on views of 512 + 768 features, as a ratio to the bare
-products X H and b Cᵀ; both at one thread, by the time of this process. Whole fits of 10 000
-clusters, in memory and streamed from files: seconds, and peak of memory beside that of an array of
-(samples, clusters), which is never made; and whether both found the same.
+exponent. New samples: `predict` at k = 1000 on views of 512 + 768 features, relative to the
+matrix products X H and b Cᵀ; both in CPU time of one thread. Whole fits of 10 000 clusters, in
+memory and streamed from files: seconds, peak memory compared with an array of samples × clusters,
+which is never allocated, and whether both engines give the same labels.
 
     python -m benchmarks.speed.bench_large_k [--quick] [--out benchmarks/results/bench_large_k.csv]
 """
@@ -29,7 +29,7 @@ from manyview.exceptions import ConvergenceWarning
 from manyview.utils.memory import peak_memory, start_peak
 from manyview.utils.threads import limit_threads
 
-DIMS = (32, 64)  # of the latent spaces, whatever k is
+DIMS = (32, 64)  # of the latent spaces, independent of k
 
 
 def timed(action: Callable[[], object]) -> float:
@@ -70,7 +70,7 @@ def growth_told(rows: pd.DataFrame) -> str:
 
 
 def prediction(n: int, k: int) -> dict[str, object]:
-    """Rows a second of `predict`, over those of its bare products."""
+    """Rows per second of `predict`, relative to those of its matrix products."""
     views = blobs(n, (512, 768), k)
     model = OMVCDR(k, scale=None, n_init=1, max_iter=2, random_state=0)
     model.fit([X[: 5 * k] for X in views])
@@ -82,8 +82,8 @@ def prediction(n: int, k: int) -> dict[str, object]:
         ratios.append((bare, timed(partial(model.predict, views))))
     bare, ours = np.median(ratios, axis=0)
     print(
-        f"predict at k={k}, d = 512 + 768: {n / ours:.0f} rows a second, "
-        f"{bare / ours:.2f} of those of the bare products",
+        f"predict at k={k}, d = 512 + 768: {n / ours:.0f} rows per second, "
+        f"{bare / ours:.2f} of those of the matrix products",
         flush=True,
     )
     return {"what": "predict", "n": n, "k": k, "seconds": ours, "bare_s": bare}
@@ -122,7 +122,7 @@ def main() -> None:
     arguments = parser.parse_args()
     quick = arguments.quick
     warnings.simplefilter("ignore", ConvergenceWarning)  # few iterations on purpose
-    machine()  # the load before this began
+    machine()  # the load at the start
     with limit_threads(1):
         OMVCDR(2, scale=None, n_init=1).fit(blobs(100, (4, 4), 2))  # compile
         rows = list(growth(20_000 if quick else 60_000, [10, 30, 100, 300, 1000]))

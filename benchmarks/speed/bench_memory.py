@@ -1,9 +1,9 @@
-"""Peak memory of a fit beside the views: against n, against their width, and beside k-means.
+"""Peak memory of a fit in addition to the views, against n and d, compared with k-means.
 
-Blobs in float32: n grows at 100 features, the width at 20 000 samples; then `mnist70k_4v` where its
-file is. `KMeans` gets the same values as one array, joined before. Each fit has a process of its
-own; the peak is what the process held at most since the fit began, less what it held then, so that
-a copy of the views counts as 1.
+Blobs in float32: n grows at 100 features, the width at 20 000 samples; then `mnist70k_4v` if its
+file exists. `KMeans` gets the same values as one array, concatenated before. Each fit has a process
+of its own; the peak is the maximum memory of the process during the fit, minus that at its start,
+so that a copy of the views counts as 1.
 
     python -m benchmarks.speed.bench_memory [--quick] [--out FILE]
 """
@@ -27,7 +27,7 @@ from manyview.datasets.benchmark_sets import benchmark_files
 METHODS = [peer for peer in PEERS if peer.package == "manyview" or peer.name == "KMeans(n_init=1)"]
 K = 10
 REAL = "mnist70k_4v"
-LIMIT = 0.6  # asked for, of the views as given on the real set
+LIMIT = 0.6  # target, relative to the views of the real set
 GRID = {
     "n": [(n, 100) for n in (10_000, 31_623, 100_000, 316_228, 1_000_000)],
     "d": [(20_000, d) for d in (100, 400, 1600, 6400)],
@@ -48,7 +48,7 @@ def views_of(source: tuple[int, int] | str) -> list[Any]:
 
 
 def measure(peer: Peer, source: tuple[int, int] | str) -> dict[str, Any]:
-    """Bytes of one fit beside those of the views."""
+    """Bytes of one fit, and those of the views."""
     warnings.simplefilter("ignore")
     views = views_of(source)
     if peer.package == "manyview":
@@ -77,8 +77,8 @@ def findings(rows: pd.DataFrame) -> list[str]:
         last = group.iloc[-1]
         size = f"{last['peak_bytes'] / 1e6:.0f} MB, {last['ratio']:.2f} × the views"
         if axis == REAL:
-            asked = f" (asked for: at most {LIMIT:g})" if "scale=None" in method else ""
-            lines.append(f"{method} on {REAL}: {size}{asked}")
+            target = f" (target: at most {LIMIT:g})" if "scale=None" in method else ""
+            lines.append(f"{method} on {REAL}: {size}{target}")
         elif len(group) > 1:
             slope = exponent(group[axis], group["peak_bytes"])
             lines.append(f"{method} in {axis}: exponent {slope:.2f}; at {last[axis]:.0f} {size}")
@@ -91,8 +91,8 @@ def main() -> None:
     arguments = parser.parse_args()
     rows = []
     for row in run(QUICK if arguments.quick else GRID, quick=arguments.quick):
-        told = f"{row['ratio']:.2f} × the views" if row["status"] == "done" else row["reason"]
-        print(f"{row['axis']}, {row['method']}: {told}", flush=True)
+        shown = f"{row['ratio']:.2f} × the views" if row["status"] == "done" else row["reason"]
+        print(f"{row['axis']}, {row['method']}: {shown}", flush=True)
         rows.append(row)
     table = pd.DataFrame(rows)
     print("\n".join(findings(table)))

@@ -1,10 +1,10 @@
-"""Whole fits beside k-means, faiss and other packages: time, memory and quality in one run.
+"""Whole fits compared with k-means, faiss and other packages: time, memory and quality.
 
-All get the same float32 views, on as many threads as the environment allows; those that take one
-array get the views side by side, joined outside the clock. Each fit has a process of its own, a
-limit of time and one of memory; loading and compilation are outside the clock. Sets grow: a method
-that a limit stops on one set is not tried on larger ones. See `peers.py` for what to install; what
-is not there is named with its error.
+All get the same float32 views, on as many threads as the environment allows; methods for a single
+array get the views concatenated before the clock starts. Each fit has a process of its own, a
+limit of time and one of memory; loading and compilation are not timed. Sets grow: a method that a
+limit stops on one set is not tried on larger ones. See `peers.py` for what to install; a package
+that is missing is listed with its error.
 
     python -m benchmarks.speed.bench_peers [--quick] [--sets hdigit] [--seconds 60]
         [--gigabytes 12] [--out FILE]
@@ -39,13 +39,13 @@ SETS = ("handwritten_6v", "hdigit", "mnist70k_4v", LARGE)  # smallest first
 SEPARATION = 4.0  # of the blobs: not all methods find all of them
 REFERENCE = "KMeans(n_init=1)"
 OURS = ("OMVCDR(scale=None, n_init=1)", "OMVCDR()")
-AS_GOOD = 0.01  # NMI that may be lacking
+AS_GOOD = 0.01  # tolerance in NMI
 N_SEEDS = 3
 LIMITED = ("stopped", "out of memory")
 
 
 def write_sets(folder: Path, names: Sequence[str]) -> Iterator[Path]:
-    """Views of each set as a file that is quick to read; real ones where their files are."""
+    """Views of each set as a file that is quick to read; real ones if their files exist."""
     for name in names:
         if name in BLOBS:
             yield _write(folder / f"{name}.npz", *_draw(*BLOBS[name]))
@@ -122,7 +122,7 @@ def run(
 
 
 def summary(rows: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Of each method that finished on a set: medians, and time beside one k-means."""
+    """Medians of each method that finished on a set, and time relative to one k-means."""
     done = rows[(rows["data"] == name) & (rows["status"] == "done")]
     columns = ["seconds", "acc", "nmi", "peak_bytes", "view_bytes"]
     table = done.groupby("method", sort=False)[columns].median()
@@ -133,12 +133,12 @@ def summary(rows: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def verdict(table: pd.DataFrame, ours: str) -> str:
-    """Who is as good as ours, and the fastest of them."""
+    """Which methods are as good as ours, and the fastest of them."""
     if ours not in table.index:
         return f"{ours} did not finish."
     others = table.drop(index=[name for name in OURS if name in table.index])
     equal = others[others["nmi"] >= table.loc[ours, "nmi"] - AS_GOOD].sort_values("seconds")
-    asked = f"the NMI of {ours} (less {AS_GOOD:g})"
+    asked = f"the NMI of {ours} (minus {AS_GOOD:g})"
     if equal.empty:
         return f"None of {len(others)} other methods reaches {asked}."
     best = equal.iloc[0]
@@ -150,7 +150,7 @@ def verdict(table: pd.DataFrame, ours: str) -> str:
 
 
 def show(rows: pd.DataFrame) -> None:
-    """Print a table and a verdict for each set, and who did not finish and why."""
+    """Print a table and a verdict for each set, and which methods did not finish and why."""
     for name, group in rows.groupby("data", sort=False):
         table = summary(rows, name)
         shown = table[["seconds", "ratio", "acc", "nmi", "memory"]]

@@ -1,9 +1,9 @@
-"""What would a very large fit cost? The cost model, measured on a small one, for two views.
+"""What would a very large fit cost? A cost model for two views, calibrated on a small fit.
 
-Views of 512 and 768 features, as embeddings of images and their texts have, in float32 and float16,
+Views of 512 and 768 features, as of embeddings of images and their texts, in float32 and float16,
 streamed from files with `scale=None, n_init=1`. A fit of some 40 000 samples gives the seconds that
-do not depend on the number of samples, the seconds that grow with it, and how often all rows are
-read; the disk is timed apart. From these, for n samples:
+do not depend on the number of samples, the seconds that grow with it, and the number of reads of
+all rows; the disk is timed separately. From these, for n samples:
 
     seconds = fixed + n · max(computing, reads · bytes of a sample / rate of reading)
 
@@ -86,7 +86,7 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
 
 
 def cost(row: dict[str, Any], n: int, gb_a_second: float) -> tuple[float, float]:
-    """Seconds of computing and of reading, for so many samples."""
+    """Seconds of computing and of reading, for n samples."""
     computing = row["fixed_s"] + row["computing_s_a_million"] * n / 1e6
     return computing, row["reads"] * row["sample_bytes"] * n / 1e9 / gb_a_second
 
@@ -116,7 +116,7 @@ def table(rows: pd.DataFrame) -> str:
                     f"**{duration(max(reading, computing))}**",
                 ]
             )
-    header = ["samples", "type", "clusters", "views", "reading", "computing", "together"]
+    header = ["samples", "type", "clusters", "views", "reading", "computing", "total"]
     return markdown(header, lines)
 
 
@@ -129,13 +129,13 @@ def findings(rows: pd.DataFrame) -> str:
         [
             f"Measured on {first['calibrated_on']:,} samples ({first['machine']}, load "
             f"{rows['load'].max():g}): the views are read {few:.0f} to {most:.0f} times, the disk "
-            f"gives {rates:.2f} GB a second, and reading runs beside computing.",
+            f"delivers {rates:.2f} GB/s, and reading overlaps with computing.",
             table(rows),
             f"Memory at 10⁹ samples: {first['memory_bytes_1e9'] / 1e9:.0f} GB of the "
-            f"{MEMORY_LIMIT / 1e9:.0f} GB allowed; {STATE_BYTES} bytes a sample for its weight, "
+            f"{MEMORY_LIMIT / 1e9:.0f} GB allowed; {STATE_BYTES} bytes per sample for its weight, "
             f"group and label are {STATE_BYTES:.0f} GB of it. Projections take "
-            f"{first['scratch_bytes_a_sample'] / 1e3:.1f} kB a sample, and what does not fit lies "
-            f"in scratch files of up to {first['scratch_bytes_a_sample']:,.0f} GB. Reading and "
+            f"{first['scratch_bytes_a_sample'] / 1e3:.1f} kB per sample; what does not fit goes to "
+            f"scratch files of up to {first['scratch_bytes_a_sample']:,.0f} GB. Reading and "
             "writing those is not counted above; smaller `latent_dims` make them smaller.",
         ]
     )
@@ -145,7 +145,7 @@ def main() -> None:
     """Run, keep the rows, print the costs, and write them into the page."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="narrow views; no page")
-    parser.add_argument("--again", action="store_true", help="tell the rows of the last run")
+    parser.add_argument("--again", action="store_true", help="use the rows of the last run")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results/bench_scale.csv"))
     parser.add_argument("--page", type=Path, default=Path("docs/scale.md"))
     arguments = parser.parse_args()

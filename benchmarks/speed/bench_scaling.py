@@ -2,11 +2,11 @@
 
 One size grows at a time: n samples (d = 100 features in two views), d features in two views, k
 clusters at fixed latent spaces, V views of 64 features. The time is the CPU time of one thread, the
-median of the iterations on all rows, the least of the repeats; starts and compilation are outside.
+median of the iterations on all rows, the minimum of the repeats, without starts and compilation.
 The exponent is the slope between logarithms over the whole grid.
 
-`bench_growth.py` asks something else: whole fits of all methods, time and memory, beside what is
-stated of each, on sizes that the slowest of them can do.
+`bench_growth.py` measures something else: whole fits of all methods, time and memory, compared with
+the stated complexity, on sizes that the slowest method can handle.
 
     python -m benchmarks.speed.bench_scaling [--quick] [--out FILE]
 """
@@ -27,9 +27,9 @@ from manyview.datasets import make_multiview_blobs
 from manyview.utils.threads import limit_threads
 
 N_ITER = 8
-SEPARATION = 3.0  # of the blobs: so near that labels keep moving
+SEPARATION = 3.0  # of the blobs: so near that labels keep changing
 SPACES = (20, 40, 60)
-LIMITS = {"n": 1.05, "k": 1.0}  # what is asked for
+LIMITS = {"n": 1.05, "k": 1.0}  # targets
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def run(axes: dict[str, list[Size]], n_iter: int, n_repeats: int) -> Iterator[di
     for axis, sizes in axes.items():
         for size in sizes:
             seconds = measure(size, n_iter, n_repeats)
-            print(f"{axis} = {getattr(size, axis)}: {seconds:.4g} s an iteration", flush=True)
+            print(f"{axis} = {getattr(size, axis)}: {seconds:.4g} s per iteration", flush=True)
             yield {"axis": axis, **asdict(size), "iteration_s": seconds, **machine()}
 
 
@@ -112,8 +112,8 @@ def main() -> None:
         quick = (QUICK, 4, 1)
         rows = pd.DataFrame(run(*quick) if arguments.quick else run(AXES, N_ITER, 3))
     for axis, slope in exponents(rows).items():
-        asked = f" (asked for: at most {LIMITS[axis]:g})" if axis in LIMITS else ""
-        print(f"exponent of an iteration in {axis}: {slope:.3f}{asked}")
+        target = f" (target: at most {LIMITS[axis]:g})" if axis in LIMITS else ""
+        print(f"exponent of an iteration in {axis}: {slope:.3f}{target}")
     keep_rows(results_file("bench_scaling", arguments), rows)
 
 

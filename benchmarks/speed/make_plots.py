@@ -1,6 +1,6 @@
 """Draw the plots of docs/speed.md and write its tables, from the files of the benchmarks.
 
-A benchmark without a file leaves its part of the page as it is.
+The section of a benchmark without a file is left unchanged.
 
     python -m benchmarks.speed.make_plots [--results benchmarks/results] [--page docs/speed.md]
 """
@@ -38,20 +38,20 @@ AXES = {"n": SAMPLES, "d": FEATURES, "k": "clusters", "V": "views of 64 features
 
 
 def conditions(rows: pd.DataFrame) -> str:
-    """Where and with what the rows were measured."""
+    """Machine, threads, load and versions of a measurement."""
     first = rows.iloc[0]
     threads = "one thread" if first["threads"] == 1 else f"{first['threads']} threads"
-    load = f"load {first['load']:g} before it began"
+    load = f"load {first['load']:g} at the start"
     return f"Measured on {first['machine']}, {threads}, {load}: {first['versions']}."
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure without borders on top and at the right."""
+    """An empty figure."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def short(number: float) -> str:
-    """A number in few characters: 316k."""
+    """A number in few characters, such as 316k."""
     for unit, letter in ((1e6, "M"), (1e3, "k")):
         if number >= unit:
             share = number / unit
@@ -66,16 +66,16 @@ def mark(axis: Any, values: Any) -> None:
 
 
 def tidy(ax: Any) -> None:
-    """Take lines away that say nothing."""
+    """Remove the upper and the right spine."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def draw_kernels(rows: pd.DataFrame) -> Figure:
-    """Left: kernels over their bounds. Right: over the two products of an iteration."""
+    """Left: time relative to the bounds. Right: relative to the two products of an iteration."""
     figure = new_figure(9, 4.2)
     cases = list(rows.groupby(["dtype", "k"], sort=False))
     names = list(rows["kernel"].unique())
-    titles = {"ratio": "time / bound of the kernel", "of_products": "time / both bare products"}
+    titles = {"ratio": "time / bound of the kernel", "of_products": "time / both matrix products"}
     for ax, (column, title) in zip(figure.subplots(1, 2, sharey=True), titles.items(), strict=True):
         for i, ((dtype, k), group) in enumerate(cases):
             places = np.arange(len(names)) + 0.2 * (i - 1.5)
@@ -110,12 +110,12 @@ def draw_scaling(rows: pd.DataFrame) -> Figure:
         ax.set_title(f"exponent {slope:.2f}", fontsize=10)
         ax.set(xlabel=AXES[axis])
         tidy(ax)
-    axes[0].set(ylabel="seconds an iteration")
+    axes[0].set(ylabel="seconds per iteration")
     return figure
 
 
 def draw_memory(rows: pd.DataFrame) -> Figure:
-    """Peak of a fit over the size of the views, against their length and width."""
+    """Peak memory of a fit relative to the views, against n and d."""
     done = rows[rows["status"] == "done"]
     figure = new_figure(8, 3.2)
     for ax, axis in zip(figure.subplots(1, 2, sharey=True), ("n", "d"), strict=True):
@@ -131,7 +131,7 @@ def draw_memory(rows: pd.DataFrame) -> Figure:
 
 
 def draw_peers(rows: pd.DataFrame) -> Figure:
-    """NMI against time, a panel a set: what is up and left is better."""
+    """NMI against time, one panel per set; the upper left is best."""
     sets = list(rows["data"].unique())
     figure = new_figure(9, 1.2 + 3 * -(-len(sets) // 2))
     axes = figure.subplots(-(-len(sets) // 2), 2, squeeze=False).ravel()
@@ -148,7 +148,7 @@ def draw_peers(rows: pd.DataFrame) -> Figure:
         low, high = ax.get_xlim()
         mark(ax.xaxis, [time for time in TIMES if low <= time <= high])
         ax.set_title(name, fontsize=10)
-        ax.set(xlabel="seconds of a fit", ylabel="NMI")
+        ax.set(xlabel="seconds per fit", ylabel="NMI")
         tidy(ax)
     for ax in axes[len(sets) :]:
         ax.set_axis_off()
@@ -159,8 +159,8 @@ def draw_peers(rows: pd.DataFrame) -> Figure:
 
 
 def draw_engines(rows: pd.DataFrame) -> Figure:
-    """Rows a second of the stream beside what bounds it."""
-    reading = rows[rows["what"] == "raw reading"]["bytes_per_s"].max()
+    """Rows per second of streaming and of its bounds."""
+    reading = rows[rows["what"] == "raw read"]["bytes_per_s"].max()
     row_bytes = 4 * bench_engines.WIDTH
     done = rows[rows["status"] == "done"]
     part = done[(done["what"] == "part") & (done["engine"] == "memory")]
@@ -177,7 +177,7 @@ def draw_engines(rows: pd.DataFrame) -> Figure:
     colors = ["0.7"] * 2 + [COLORS[0]] * (len(bars) - 2)
     ax.barh(list(bars), [value / 1e6 for value in bars.values()], color=colors)
     ax.invert_yaxis()
-    ax.set(xlabel="million rows a second, in an iteration")
+    ax.set(xlabel="million rows per second, in an iteration")
     tidy(ax)
     return figure
 
@@ -186,7 +186,7 @@ def tell_kernels(rows: pd.DataFrame) -> str:
     """The rates of the machine, and the ratios."""
     rates = rows.drop_duplicates("dtype").itertuples()
     sentences = [
-        f"* {row.dtype}: a product runs at {row.product_gflops:.0f} · 10⁹ operations a second, a "
+        f"* {row.dtype}: a product runs at {row.product_gflops:.0f} · 10⁹ operations/s, a "
         f"copy at {row.copy_gb_s:.0f} GB/s, a triad at {row.triad_gb_s:.0f} GB/s."
         for row in rates
     ]
@@ -205,14 +205,14 @@ def tell_kernels(rows: pd.DataFrame) -> str:
 
 
 def tell_scaling(rows: pd.DataFrame) -> str:
-    """The exponents beside what is asked for."""
+    """The exponents and their targets."""
     lines = []
     for axis, slope in bench_scaling.exponents(rows).items():
         sizes = rows.loc[rows["axis"] == axis, axis]
-        asked = bench_scaling.LIMITS.get(axis)
-        limit = "" if asked is None else f"at most {asked:g}"
-        lines.append([AXES[axis], f"{sizes.min()} to {sizes.max()}", f"{slope:.2f}", limit])
-    return markdown(["size", "from, to", "exponent", "asked for"], lines)
+        limit = bench_scaling.LIMITS.get(axis)
+        target = "" if limit is None else f"at most {limit:g}"
+        lines.append([AXES[axis], f"{sizes.min()} to {sizes.max()}", f"{slope:.2f}", target])
+    return markdown(["size", "range", "exponent", "target"], lines)
 
 
 def tell_memory(rows: pd.DataFrame) -> str:
@@ -232,12 +232,12 @@ def tell_memory(rows: pd.DataFrame) -> str:
             header.append(f"peak on `{axis}`")
             columns.append(peaks)
     methods = list(done["method"].unique())
-    asked = f"Asked for on `{bench_memory.REAL}`, `scale=None`: at most {bench_memory.LIMIT:g}."
-    return markdown(header, list(zip(methods, *columns, strict=True))) + "\n\n" + asked
+    target = f"Target on `{bench_memory.REAL}`, `scale=None`: at most {bench_memory.LIMIT:g}."
+    return markdown(header, list(zip(methods, *columns, strict=True))) + "\n\n" + target
 
 
 def tell_peers(rows: pd.DataFrame) -> str:
-    """A table for each set, who is as good as ours, and who did not finish."""
+    """For each set: a table, which methods are as good as ours, and which did not finish."""
     parts = []
     for name, group in rows.groupby("data", sort=False):
         table = bench_peers.summary(rows, name)
@@ -264,33 +264,33 @@ def tell_peers(rows: pd.DataFrame) -> str:
 
 
 def tell_engines(rows: pd.DataFrame) -> str:
-    """What was measured, and what follows."""
+    """The measurements, and what follows from them."""
     lines = []
     for row in rows[rows["status"] == "done"].to_dict("records"):
         size = f"{row['rows']:,}".replace(",", " ")
-        if row["what"] == "raw reading":
+        if row["what"] == "raw read":
             rate = f"{row['bytes_per_s'] / 1e9:.2f} GB/s"
-            lines.append(["raw reading", size, "", rate, ""])
+            lines.append(["raw read", size, "", rate, ""])
         elif np.isfinite(row["iteration_s"]):
             rate = f"{row['rows'] / row['iteration_s'] / 1e6:.3f} million rows/s"
             anon = f"{row['peak_anon'] / 1e9:.2f} GB"
             name = f"engine: {row['engine']}"
             lines.append([name, size, f"{row['iteration_s']:.2f}", rate, anon])
-    header = ["what", "rows", "seconds an iteration", "rate", "anonymous memory"]
+    header = ["measurement", "rows", "seconds per iteration", "rate", "anonymous memory"]
     verdicts = [f"* {line}." for line in bench_engines.verdicts(rows)]
     return markdown(header, lines) + "\n\n" + "\n".join(verdicts)
 
 
 def tell_fit(rows: pd.DataFrame) -> str:
-    """Iterations beside their products, then whole fits: medians, and the spread of the former."""
+    """Iterations relative to their products, then whole fits: medians and ranges."""
     lines = []
     sets = rows.groupby(["data", "dtype", "k"], sort=False)
     for (data, dtype, k), group in sets:
         low, middle, high = group["iteration / bare"].quantile([0, 0.5, 1])
         lines.append([f"`{data}`", dtype, str(k), f"{middle:.2f}", f"{low:.2f} to {high:.2f}"])
-    header = ["data", "type", "k", "iteration / bare products", "of the repeats"]
+    header = ["data", "type", "k", "iteration / matrix products", "range over repeats"]
     fits = rows.dropna(subset=["fit / KMeans"])
-    asked = {"fit / KMeans": 0.5, "default fit / KMeans": 1.0, "share of decrease": 0.995}
+    targets = {"fit / KMeans": 0.5, "default fit / KMeans": 1.0, "share of decrease": 0.995}
     whole = [
         [
             name,
@@ -298,41 +298,41 @@ def tell_fit(rows: pd.DataFrame) -> str:
             f"{fits[name].min():.3f} to {fits[name].max():.3f}",
             f"{limit:g}",
         ]
-        for name, limit in asked.items()
+        for name, limit in targets.items()
     ]
     whole += [
         [name, f"{rows[name].max():.2f}", "", "0.6"]
         for name in ("memory / views", "memory / views, default")
     ]
-    names = ["whole fits of `mnist70k_4v`", "median", "of three seeds", "asked for"]
+    names = ["whole fits of `mnist70k_4v`", "median", "range over three seeds", "target"]
     return markdown(header, lines) + "\n\n" + markdown(names, whole)
 
 
 def tell_large_k(rows: pd.DataFrame) -> str:
-    """What iterations, new samples and whole fits take."""
-    header = ["what", "samples", "k", "seconds", "beside"]
+    """Time of iterations, of new samples and of whole fits."""
+    header = ["measurement", "samples", "k", "seconds", "remark"]
     lines = []
     for row in rows.to_dict("records"):
-        what, beside = row["what"], ""
+        what, remark = row["what"], ""
         if what == "predict":
-            beside = f"{row['bare_s'] / row['seconds']:.2f} of the rate of the bare products"
+            remark = f"{row['bare_s'] / row['seconds']:.2f} of the rate of the matrix products"
         if what == "fit":
             what = f"fit, {row['engine']}"
             made = 4e-6 * row["n"] * row["k"]
-            beside = (
+            remark = (
                 f"{row['clusters']:.0f} clusters, {row['bytes'] / 1e6:.0f} MB (samples × clusters: "
                 f"{made:.0f} MB)"
             )
             if row["engine"] != "memory":
-                beside += f", {row['same']:.4f} of the labels as in memory"
+                remark += f", {row['same']:.4f} of the labels equal those of the memory engine"
         size = f"{row['n']:,}".replace(",", " ")
-        lines.append([what, size, str(row["k"]), f"{row['seconds']:.2f}", beside])
+        lines.append([what, size, str(row["k"]), f"{row['seconds']:.2f}", remark])
     grown = bench_large_k.growth_told(rows)
     return f"{grown[0].upper()}{grown[1:]}.\n\n{markdown(header, lines)}"
 
 
 def tell_estimate(rows: pd.DataFrame) -> str:
-    """What was foretold, and what came."""
+    """Estimated and measured time and memory."""
     lines = [
         [
             row["engine"],
@@ -347,19 +347,19 @@ def tell_estimate(rows: pd.DataFrame) -> str:
         ]
         for row in rows.to_dict("records")
     ]
-    came = ["taken", "ratio"]
-    header = ["engine", "samples", "k", "seconds told", *came, "MB told", *came]
+    then = ["measured", "ratio"]
+    header = ["engine", "samples", "k", "seconds estimated", *then, "MB estimated", *then]
     return markdown(header, lines) + "\n\n" + bench_estimate.findings(rows).replace("\n", ". ")
 
 
 Draw = Callable[[pd.DataFrame], Figure]
 Tell = Callable[[pd.DataFrame], str]
 PARTS: dict[str, tuple[Draw, Tell, str]] = {
-    "kernels": (draw_kernels, tell_kernels, "Kernels beside their bounds"),
+    "kernels": (draw_kernels, tell_kernels, "Kernels relative to their bounds"),
     "scaling": (draw_scaling, tell_scaling, "Time of an iteration against each size"),
-    "peers": (draw_peers, tell_peers, "NMI against time, one panel a data set"),
-    "memory": (draw_memory, tell_memory, "Peak memory of a fit over the size of the views"),
-    "engines": (draw_engines, tell_engines, "Rows a second, from disk and in memory"),
+    "peers": (draw_peers, tell_peers, "NMI against time, one panel per data set"),
+    "memory": (draw_memory, tell_memory, "Peak memory of a fit relative to the size of the views"),
+    "engines": (draw_engines, tell_engines, "Rows per second, from disk and in memory"),
 }
 
 TABLES: dict[str, Tell] = {  # without a plot
@@ -381,7 +381,7 @@ def write_part(name: str, rows: pd.DataFrame, page: Path) -> None:
 
 
 def main() -> None:
-    """Write all parts whose files are there."""
+    """Write the sections whose files exist."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=Path("benchmarks/results"))
     parser.add_argument("--page", type=Path, default=Path("docs/speed.md"))
@@ -395,7 +395,7 @@ def main() -> None:
             told = [conditions(rows)] if "versions" in rows else []
             write_section(arguments.page, name, "\n\n".join([TABLES[name](rows), *told]))
         else:
-            print(f"{path}: no such file; run benchmarks/bench_{name}.py")
+            print(f"{path}: no such file; run python -m benchmarks.speed.bench_{name}")
 
 
 if __name__ == "__main__":

@@ -19,13 +19,13 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Peer:
-    """A clusterer, where it comes from and what it is given."""
+    """A clusterer, its package and its parameters."""
 
     name: str
-    package: str  # as pip knows it
+    package: str  # name on PyPI
     target: str  # module:Class
     parameters: dict[str, Any] = field(default_factory=dict)
-    is_joined: bool = False  # is given all views side by side, as one array
+    is_joined: bool = False  # takes the concatenated views as one array
     most_views: int | None = None
 
     def load(self) -> type:
@@ -34,9 +34,9 @@ class Peer:
         return getattr(import_module(module), member)
 
     def fitter(self, views: Sequence[Array], k: int, seed: int) -> Callable[[], Array]:
-        """What finds the labels; imports and joining are done before."""
+        """Function that computes the labels; imports and concatenation are done before."""
         if self.most_views is not None and len(views) > self.most_views:
-            msg = f"{self.name} reads {self.most_views} views; the set has {len(views)}."
+            msg = f"{self.name} takes {self.most_views} views; the data set has {len(views)}."
             raise ValueError(msg)
         kind = self.load()
         X: Any = np.hstack(views) if self.is_joined else list(views)
@@ -49,7 +49,7 @@ class Peer:
 def _faiss_labels(
     kind: type, X: Array, k: int, seed: int, parameters: dict[str, Any]
 ) -> NDArray[np.int64]:
-    """Train, then search the nearest center of each row."""
+    """Train, then find the nearest center of each row."""
     model = kind(X.shape[1], k, seed=seed, **parameters)
     model.train(X)
     return model.index.search(X, 1)[1].ravel()

@@ -1,4 +1,4 @@
-"""What every clusterer of the package shares: parameters, the border check, the fitted shape."""
+"""Shared by all clusterers: parameters, validation of input, fitted attributes."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Class = TypeVar("Class", bound=type)
 
 
 class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of all estimators: turns X into a MultiViewData once, then calls `_fit`.
+    """Base class of all estimators: converts X to a MultiViewData once, then calls `_fit`.
 
-    Subclasses are dataclasses whose fields are the parameters (`n_clusters` and `view_sizes` among
-    them), each with its default and with what it may be (`param`). They implement `_fit(data)`,
-    which sets `labels_` and whatever else the method learns.
+    Subclasses are dataclasses whose fields are the parameters (including `n_clusters` and
+    `view_sizes`), each with its default and its allowed values (`param`). They implement
+    `_fit(data)`, which sets `labels_` and the other fitted attributes.
     """
 
     n_clusters: Any
@@ -43,7 +43,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : views
             A list or dict of 2-D arrays, DataFrames, sparse matrices, AnnData or files of the same
-            samples, a MuData, a MultiViewData, or one 2-D table (cut by `view_sizes`).
+            samples, a MuData, a MultiViewData, or one 2-D table (split by `view_sizes`).
         y : ignored
             Present for the scikit-learn interface.
 
@@ -61,7 +61,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _remember(self, X: Any, data: MultiViewData) -> None:
-        """Store what later calls are checked against; only after a fit that succeeded."""
+        """Store what later calls are validated against; only after a successful fit."""
         if is_one_table(X):
             validate_data(self, X, skip_check_array=True)
         else:
@@ -78,9 +78,9 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def _repr_html_(self) -> Callable[[], str]:
-        """What a notebook shows: scikit-learn's box and, after a fit, its result."""
+        """HTML for notebooks: scikit-learn's diagram and, after a fit, its result."""
         if get_config()["display"] != "diagram":
-            msg = "_repr_html_ is there with sklearn.set_config(display='diagram') only."
+            msg = "_repr_html_ is only defined with sklearn.set_config(display='diagram')."
             raise AttributeError(msg)
         from manyview.utils.notebook import notebook_html
 
@@ -93,25 +93,25 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         return bundle
 
     def __sklearn_tags__(self) -> Tags:
-        """Sparse input is welcome, beside the defaults of a clusterer."""
+        """Tags of a clusterer that also accepts sparse input."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
 
 
 def min_samples(estimator: MultiViewClusterer) -> int:
-    """Samples that a fit needs at least: one a cluster, where their number is given."""
+    """Minimum number of samples of a fit: one per cluster, if their number is given."""
     return 1 if isinstance(estimator.n_clusters, str) else int(estimator.n_clusters)
 
 
 def validate_views(
     estimator: MultiViewClusterer, X: Any, *, present: object = None
 ) -> MultiViewData:
-    """Views for `fit`, without touching the estimator."""
+    """Validated views for `fit`; the estimator is not changed."""
     if isinstance(X, list | tuple) and is_list_of_views(X) and len(X) == 1:
         msg = (
             "X is a list of one view; expected several. Pass the 2-D array itself, or wrap the "
-            "list in MultiViewData.of (scikit-learn's splitters cut a bare list over views, "
+            "list in MultiViewData.of (scikit-learn's splitters split a plain list by views, "
             "not samples)."
         )
         raise ViewError(msg)
@@ -119,7 +119,7 @@ def validate_views(
     if data.n_samples < min_samples(estimator):
         msg = (
             f"Found n_samples={data.n_samples}, fewer than n_clusters={estimator.n_clusters}. "
-            "Ask for fewer clusters or bring more samples."
+            "Use fewer clusters or more samples."
         )
         raise NotEnoughSamplesError(msg)
     return data
@@ -128,7 +128,7 @@ def validate_views(
 def validate_new_views(
     estimator: MultiViewClusterer, X: Any, *, present: object = None
 ) -> MultiViewData:
-    """Views for `predict` and its kin: the same views as in `fit`."""
+    """Validated views for `predict` and similar methods: the same views as in `fit`."""
     if is_one_table(X):
         X = _as_table(X)
         validate_data(estimator, X, skip_check_array=True, reset=False)
@@ -136,7 +136,7 @@ def validate_new_views(
     data = _matched(data, estimator.view_names_)
     if data.n_features != estimator.view_sizes_:
         msg = (
-            f"X has {data.n_views} view(s) of {data.n_features} features; the fit saw "
+            f"X has {data.n_views} view(s) of {data.n_features} features; the fit had "
             f"{len(estimator.view_sizes_)} view(s) of {estimator.view_sizes_}. Pass the same "
             "views in the same order."
         )
@@ -145,13 +145,13 @@ def validate_new_views(
 
 
 def _matched(data: MultiViewData, view_names: Sequence[str]) -> MultiViewData:
-    """Views in the order of the fit where both have names; views of a list stay as they stand."""
+    """Views in the order of the fit if both have names; a list keeps its order."""
     if set(data.view_names) == set(view_names):
         return data.in_order(view_names)
     unnamed = {f"view_{v}" for v in range(data.n_views)}
     if len(view_names) == data.n_views and unnamed not in (set(data.view_names), set(view_names)):
         msg = (
-            f"X has the views {list(data.view_names)}; the fit saw {list(view_names)}. Pass the "
+            f"X has the views {list(data.view_names)}; the fit had {list(view_names)}. Pass the "
             "same views under the same names, or a list in the same order."
         )
         raise ViewError(msg)
@@ -159,7 +159,7 @@ def _matched(data: MultiViewData, view_names: Sequence[str]) -> MultiViewData:
 
 
 def _as_table(X: Any) -> Any:
-    """One 2-D table, refused in the same words as in `fit` where it is none."""
+    """One 2-D table; anything else is refused with the message of `fit`."""
     if not hasattr(X, "shape"):
         X = np.asarray(X)
     if len(X.shape) != 2:
@@ -168,14 +168,14 @@ def _as_table(X: Any) -> Any:
 
 
 class Allowed(NamedTuple):
-    """What a parameter may be: in words, as in error messages, and as a test of a value."""
+    """Allowed values of a parameter: in words, for error messages, and as a predicate."""
 
     expected: str
     allows: Callable[[Any], bool]
 
 
 def is_count(value: Any) -> bool:
-    """Whether a value is an integer of at least one; True is not."""
+    """Whether a value is a positive integer; True is not."""
     return isinstance(value, Integral) and value is not True and int(value) >= 1
 
 
@@ -187,7 +187,7 @@ def is_number(value: Any) -> bool:
 def number(
     *, above: float | None = None, least: float | None = None, most: float = np.inf
 ) -> Allowed:
-    """A finite number above a bound, or of at least one; at most another."""
+    """A finite number > `above` or >= `least`, and <= `most`."""
     if above is not None:
         words = f"a number > {above:g}" if most == np.inf else f"a number in ({above:g}, {most:g}]"
         return Allowed(words, lambda x: is_number(x) and above < x <= most)
@@ -203,13 +203,13 @@ def one_of(*options: Any) -> Allowed:
 
 
 def either(*choices: Allowed) -> Allowed:
-    """Whatever one of several allows."""
+    """Allowed by any of several."""
     words = " or ".join(choice.expected for choice in choices)
     return Allowed(words, lambda x: any(choice.allows(x) for choice in choices))
 
 
 def scale_option(*others: str) -> Allowed:
-    """A `scale`: a scaling, several of them, or a name that a method adds."""
+    """A `scale`: one or several scalings, or an additional name of a method."""
     added = "".join(f", {other!r}" for other in others)
     words = f"None, 'auto'{added}, one of {SCALINGS} or a list of those"
     return Allowed(words, lambda x: is_scale(x, *others))
@@ -231,37 +231,37 @@ LIMIT = either(NONE, number(above=0))
 
 
 def check_parameter(name: str, value: object, allowed: Allowed) -> None:
-    """Refuse a parameter with a sentence: expected, received."""
+    """Refuse a value that is not allowed."""
     if not allowed.allows(value):
         msg = f"{name}={value!r} is not usable; expected {allowed.expected}."
         raise ValueError(msg)
 
 
 def param(default: Any, allowed: Allowed) -> Any:
-    """A parameter of an estimator: its default, and what it may be."""
+    """A parameter of an estimator: its default and its allowed values."""
     return field(default=default, metadata={"allowed": allowed})
 
 
 def allowed_values(kind: Any) -> dict[str, Allowed]:
-    """The table of an estimator's parameters: what each may be; others may be anything."""
+    """Allowed values of the parameters of an estimator; others are unrestricted."""
     return {f.name: f.metadata["allowed"] for f in fields(kind) if "allowed" in f.metadata}
 
 
 def check_parameters(estimator: MultiViewClusterer) -> None:
-    """Refuse parameters that make no sense, before any work."""
+    """Check all parameters before any work."""
     for name, allowed in allowed_values(type(estimator)).items():
         check_parameter(name, getattr(estimator, name), allowed)
 
 
 def generator(random_state: int | np.random.RandomState | None) -> np.random.Generator:
-    """One generator for a fit."""
+    """The random generator of a fit."""
     return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
 
 
 def checked_weights(
     sample_weight: Any, n_samples: int, n_clusters: int
 ) -> NDArray[np.float64] | None:
-    """Weights as float64, or None where all are equal to one."""
+    """Weights as float64, or None if all are one."""
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
@@ -272,21 +272,21 @@ def checked_weights(
             if has_shape
             else f"has shape {weights.shape}"
         )
-        msg = f"sample_weight {found}; expected ({n_samples},) finite weights >= 0, one a sample."
+        msg = f"sample_weight {found}; expected ({n_samples},) finite weights >= 0, one per sample."
         raise ViewError(msg)
     if np.count_nonzero(weights) < n_clusters:
         msg = (
             f"Only {np.count_nonzero(weights)} samples have a weight above zero, fewer than "
-            f"n_clusters={n_clusters}. Ask for fewer clusters or weigh more samples."
+            f"n_clusters={n_clusters}. Use fewer clusters or give weights to more samples."
         )
         raise NotEnoughSamplesError(msg)
     return None if np.all(weights == 1) else weights
 
 
 def keeps_sample_names(cls: Class) -> Class:
-    """Let `transform` of a class name its rows after `set_output`, as scikit-learn names columns.
+    """Make `transform` keep the sample names as index of a DataFrame after `set_output`.
 
-    scikit-learn keeps the index of one DataFrame; views may bring their names in other ways.
+    scikit-learn keeps the index of a single DataFrame; views have their sample names elsewhere.
     """
     transform = cls.transform  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""Every exception and warning that manyview raises."""
+"""All exceptions and warnings of manyview."""
 
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -17,7 +17,7 @@ __all__ = [
 
 
 class ViewError(ValueError):
-    """The views do not fit together, or hold values that cannot be clustered."""
+    """The views are inconsistent, or contain values that cannot be clustered."""
 
 
 class NotEnoughSamplesError(ViewError):
@@ -25,7 +25,7 @@ class NotEnoughSamplesError(ViewError):
 
 
 class DeclinedError(RuntimeError):
-    """A method declines a task; the message names the limit that it would exceed."""
+    """A method refuses a task; the message names the limit that would be exceeded."""
 
 
 class EngineUnavailableError(ImportError):
@@ -45,4 +45,4 @@ class CheckpointError(ValueError):
 
 
 class DataWarning(UserWarning):
-    """The data can be clustered, but something in them is probably not meant."""
+    """The data can be clustered, but something in them is probably unintended."""

@@ -1,7 +1,7 @@
-"""How well found labels agree with known classes: what `sklearn.metrics` does not have, and all.
+"""Agreement of cluster labels with known classes, beyond what `sklearn.metrics` offers.
 
-Labels may be any hashable values. Tables of classes and clusters are held as their nonzero entries,
-of which there are never more than samples.
+Labels may be any hashable values. Contingency tables are sparse, with at most one nonzero entry per
+sample.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ __all__ = [
 
 Codes = NDArray[np.integer[Any]]
 
-_MAX_DENSE_CELLS = 2**16  # half a MiB; a full table is matched faster this way
+_MAX_DENSE_CELLS = 2**16  # half a MiB; below this, a dense table is matched faster
 
 
 def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
-    """Share of samples whose cluster is paired with their class, by the best pairing.
+    """Share of samples whose cluster is matched with their class, by the best matching.
 
-    Clusters and classes are paired one to one; the samples of any left over count as wrong.
+    Clusters and classes are matched one to one; samples of unmatched ones count as wrong.
 
     Parameters
     ----------
     y_true, labels : array-like of shape (n_samples,)
-        Known class and found cluster of each sample: integers, strings, any hashable values.
+        True class and cluster of each sample: integers, strings, any hashable values.
 
     Returns
     -------
@@ -64,17 +64,17 @@ def clustering_accuracy(y_true: ArrayLike, labels: ArrayLike) -> float:
 
 
 def right_samples(y_true: ArrayLike, labels: ArrayLike) -> NDArray[np.bool_]:
-    """Which samples `clustering_accuracy` counts: their cluster is paired with their class.
+    """Mask of the samples that `clustering_accuracy` counts as correct.
 
     Parameters
     ----------
     y_true, labels : array-like of shape (n_samples,)
-        Known class and found cluster of each sample: integers, strings, any hashable values.
+        True class and cluster of each sample: integers, strings, any hashable values.
 
     Returns
     -------
     ndarray of bool of shape (n_samples,)
-        True where a sample is right; the mean is the accuracy.
+        True if the cluster of a sample is matched with its class; the mean is the accuracy.
 
     Examples
     --------
@@ -91,21 +91,21 @@ def selective_accuracy(
 ) -> NDArray[np.float64]:
     """Accuracy among the most confident samples.
 
-    Clusters and classes are paired once, by all samples.
+    Clusters and classes are matched once, on all samples.
 
     Parameters
     ----------
     y_true, labels : array-like of shape (n_samples,)
-        Known class and found cluster of each sample: integers, strings, any hashable values.
+        True class and cluster of each sample: integers, strings, any hashable values.
     confidence : array-like of shape (n_samples,)
-        How sure each label is; larger is surer. Equal values keep the order of the samples.
+        Confidence of each label; ties keep the order of the samples.
     shares : array-like of shape (n_shares,)
         Shares of the samples to keep, in (0, 1]; rounded up to whole samples.
 
     Returns
     -------
     ndarray of shape (n_shares,)
-        Share of right samples among those kept; at 1 it is the accuracy.
+        Share of correct samples among those kept; at 1 it is the accuracy.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def selective_accuracy(
         raise ViewError(message)
     wanted = np.asarray(shares, dtype=np.float64)  # (n_shares,)
     if not np.all((wanted > 0) & (wanted <= 1)):
-        message = f"`shares` must lie in (0, 1], but are {shares!r}: 0.5 keeps half the samples."
+        message = f"`shares` must lie in (0, 1], but are {shares!r}: 0.5 keeps half of the samples."
         raise ValueError(message)
     n_right = np.cumsum(is_right[np.argsort(-sure, kind="stable")])  # (n,)
     # Rounded first: 0.07 · 100 is a little more than 7, and must not keep 8.
@@ -134,17 +134,17 @@ def selective_accuracy(
 def purity(y_true: ArrayLike, labels: ArrayLike) -> float:
     """Share of samples that belong to the largest class of their cluster.
 
-    Purity never falls when a cluster is split: compare it at equal numbers of clusters only.
+    Purity never decreases when a cluster is split: compare it only at equal numbers of clusters.
 
     Parameters
     ----------
     y_true, labels : array-like of shape (n_samples,)
-        Known class and found cluster of each sample: integers, strings, any hashable values.
+        True class and cluster of each sample: integers, strings, any hashable values.
 
     Returns
     -------
     float
-        Purity, in (0, 1]; 1 when every cluster holds a single class.
+        Purity, in (0, 1]; 1 if every cluster holds a single class.
 
     References
     ----------
@@ -166,12 +166,12 @@ def pairwise_f_score(y_true: ArrayLike, labels: ArrayLike) -> float:
     Parameters
     ----------
     y_true, labels : array-like of shape (n_samples,)
-        Known class and found cluster of each sample: integers, strings, any hashable values.
+        True class and cluster of each sample: integers, strings, any hashable values.
 
     Returns
     -------
     float
-        F-score, in [0, 1]. Where neither side puts two samples together it is 1.
+        F-score, in [0, 1]; 1 if neither labeling puts two samples together.
 
     Examples
     --------
@@ -183,12 +183,12 @@ def pairwise_f_score(y_true: ArrayLike, labels: ArrayLike) -> float:
 
 
 def evaluate(y_true: ArrayLike, labels: ArrayLike) -> dict[str, float]:
-    """Compute all measures at once.
+    """All metrics at once.
 
     Parameters
     ----------
     y_true, labels : array-like of shape (n_samples,)
-        Known class and found cluster of each sample: integers, strings, any hashable values.
+        True class and cluster of each sample: integers, strings, any hashable values.
 
     Returns
     -------
@@ -215,7 +215,7 @@ def evaluate(y_true: ArrayLike, labels: ArrayLike) -> dict[str, float]:
 
 
 def adjusted_rand_of_counts(counts: csr_array[Any]) -> float:
-    """Adjusted Rand index of two labelings, from the table of their counts alone.
+    """Adjusted Rand index of two labelings, from their contingency table.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ def adjusted_rand_of_counts(counts: csr_array[Any]) -> float:
     Returns
     -------
     float
-        As `sklearn.metrics.adjusted_rand_score` gives it for the labels.
+        The value of `sklearn.metrics.adjusted_rand_score` for the labels.
     """
 
     def pairs(sizes: NDArray[np.int64]) -> int:
@@ -233,14 +233,14 @@ def adjusted_rand_of_counts(counts: csr_array[Any]) -> float:
 
     ours, theirs = pairs(counts.sum(axis=1)), pairs(counts.sum(axis=0))
     both, n = pairs(counts.data), int(counts.sum())
-    total = n * (n - 1) // 2  # a Python integer, as its products pass int64
+    total = n * (n - 1) // 2  # a Python integer, since its products exceed int64
     span = (ours + theirs) * total - 2 * ours * theirs
-    # zero only where both sides are all in one or both all apart: equal partitions
+    # zero only if both are one cluster or both are all singletons: equal partitions
     return 2 * (both * total - ours * theirs) / span if span else 1.0
 
 
 def _pair_scores(classes: Codes, clusters: Codes) -> dict[str, float]:
-    """F-score, precision and recall over pairs of samples; where there is no pair, 1."""
+    """F-score, precision and recall over pairs of samples; 1 if there is no pair."""
     (_, wrong), (missed, right) = pair_confusion_matrix(classes, clusters).tolist()
     return {
         "fscore": 2 * right / (2 * right + wrong + missed) if right + wrong + missed else 1.0,
@@ -250,7 +250,7 @@ def _pair_scores(classes: Codes, clusters: Codes) -> dict[str, float]:
 
 
 def _encode_both(y_true: ArrayLike, labels: ArrayLike) -> tuple[Codes, Codes]:
-    """Both sides as small integers."""
+    """Both labelings as small integers."""
     classes, clusters = _encode("y_true", y_true), _encode("labels", labels)
     if classes.size != clusters.size:
         message = (
@@ -262,8 +262,8 @@ def _encode_both(y_true: ArrayLike, labels: ArrayLike) -> tuple[Codes, Codes]:
 
 
 def _encode(name: str, values: ArrayLike) -> NDArray[np.int32]:
-    """Validate one side and replace its distinct values by 0, 1, … as they appear."""
-    # As objects, a list keeps its NaN and its 1 apart from "nan" and "1".
+    """Validate one labeling and encode its values as 0, 1, … in order of appearance."""
+    # As objects, NaN and 1 in a list stay distinct from "nan" and "1".
     array = np.asarray(values, dtype=None if hasattr(values, "__array__") else object)
     if array.ndim != 1 or array.size == 0:
         message = (
@@ -271,7 +271,7 @@ def _encode(name: str, values: ArrayLike) -> NDArray[np.int32]:
             "non-empty, one-dimensional array (`np.ravel` flattens a single column)."
         )
         raise ViewError(message)
-    # pandas hashes, so mixed types need no order; it refuses the other byte order.
+    # pandas hashes, so mixed types need no order; it refuses foreign byte orders.
     codes, _ = pd.factorize(array.astype(array.dtype.newbyteorder("="), copy=False))
     missing = np.flatnonzero(codes < 0)
     if missing.size:
@@ -284,7 +284,7 @@ def _encode(name: str, values: ArrayLike) -> NDArray[np.int32]:
 
 
 def _pair(classes: Codes, clusters: Codes) -> Codes:
-    """Cluster of each class on the best one-to-one pairing; −1 where it has none."""
+    """Cluster of each class in the best one-to-one matching; −1 if it has none."""
     counts = contingency_matrix(classes, clusters, sparse=True, dtype=np.int64)
     n_cells = counts.shape[0] * counts.shape[1]
     rows, columns = (_pair_dense if n_cells <= _MAX_DENSE_CELLS else _pair_sparse)(counts)
@@ -294,21 +294,21 @@ def _pair(classes: Codes, clusters: Codes) -> Codes:
 
 
 def _pair_dense(counts: Any) -> tuple[Codes, Codes]:
-    """Pair rows with columns by the Hungarian method."""
+    """Match rows and columns by the Hungarian method."""
     rows, columns = linear_sum_assignment(counts.toarray(), maximize=True)
     return rows, columns
 
 
 def _pair_sparse(counts: Any) -> tuple[Codes, Codes]:
-    """Pair rows with columns without filling in the table.
+    """Match rows and columns without a dense table.
 
-    Each row gets a dummy column of its own, of count 0, so that leaving it unpaired is an edge
-    too and a full matching always exists. One is then added to every count, since SciPy reads 0
-    as no edge: every full matching has one edge a row, so their order stays.
+    Each row gets a dummy column of count 0, so that leaving it unmatched is an edge, too, and a
+    full matching always exists. One is then added to every count, since SciPy treats 0 as no edge:
+    every full matching has one edge per row, so their order is unchanged.
     """
     table = counts.tocoo()
     sides = [(table.shape[0], table.row), (table.shape[1], table.col)]
-    # The search costs a pass over the columns for each row: the fewer rows, the better.
+    # The search takes a pass over the columns for each row: fewer rows are better.
     (n_rows, row), (n_cols, col) = sorted(sides, key=itemgetter(0))
     dummy = np.arange(n_rows, dtype=np.int32)
     weight = np.concatenate([table.data + 1.0, np.ones(n_rows)])

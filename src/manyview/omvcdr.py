@@ -73,54 +73,59 @@ class OMVCDR(
 ):
     """One-step multi-view clustering with diverse representation.
 
-    Maps all views into several latent spaces of different dimension, weights the spaces by itself,
-    and finds the clusters in the same optimization, in time linear in the number of samples.
+    Projects all views into several latent spaces of different dimension, learns a weight for each
+    space, and finds the clusters in the same optimization, in time linear in the number of samples.
 
     Parameters
     ----------
     n_clusters : int or "auto", default=8
-        Number of clusters k; "auto" takes what `manyview.model_selection.choose` recommends.
+        Number of clusters k; "auto" uses the recommendation of `manyview.model_selection.choose`.
     lam : float, default=0.5
-        Pull of a sample towards its cluster, without units: at balanced clusters a sample is drawn
-        lam / (1 + lam) of the way to the mean of its cluster.
+        Coupling between the embedding and the clusters, dimensionless: with balanced clusters a
+        sample is shrunk lam / (1 + lam) of the way to the mean of its cluster.
     n_spaces : int, default=3
-        Number of latent spaces, of dimension k, 2k, 3k, … (at most 100, 200, 300, … and no more
-        than the views can fill).
+        Number of latent spaces, of dimension k, 2k, 3k, … (at most 100, 200, 300, … and at most
+        the rank that the views allow).
     latent_dims : sequence of int, optional
-        Dimensions of the spaces, instead of `n_spaces`.
+        Dimensions of the latent spaces; replaces `n_spaces`.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="auto"
-        How views are scaled: as given; with rows of unit mean square norm; rows of unit norm; the
-        same after a square root where a view is non-negative; z-scores; z-scores with rows of unit
-        norm. Of a list, each scaled view enters as a view of its own; "auto" is
+        Scaling of the views: none; unit mean square norm of the rows; rows of unit norm; the same
+        after a square root, if the view is non-negative; z-scores; z-scores with rows of unit norm.
+        With a list, each scaled view enters the model as a view of its own; "auto" is
         ["sqrt-l2", "z-l2"].
     smooth : bool or "auto", default="auto"
-        Smooth each sample along an anchor graph: a first fit finds what is near in all views, a
-        second clusters the smoothed rows. "auto" does so where scale="auto".
+        Smooth the samples along an anchor graph: a first fit finds the neighbors of each sample in
+        the joint projections, a second fit clusters the smoothed rows. "auto" smooths if
+        scale="auto".
     weight_exponent : float, default=3.0
-        Exponent γ > 1 of the space weights. 2 is the paper's, and soon leaves one space alone.
+        Exponent γ > 1 of the space weights. The paper uses 2, which soon puts all weight on one
+        space.
     init : {"k-means++", "random"}, default="k-means++"
-        How the first cluster centers are drawn.
+        Method of drawing the initial cluster centers.
     n_init : int, default=5
-        Number of starts; the lowest objective wins.
+        Number of starts; the solution with the lowest objective is kept.
     max_iter : int, default=100
-        Iterations of a start, at most.
+        Maximum number of iterations of a start.
     tol : float, default=1e-5
-        A start also ends when the objective falls by less than this share of itself. After a start
-        on some of the samples, all of them end once the next fall is likely to be smaller.
+        Relative tolerance: a start converges when the objective decreases by less than this share
+        of its value. The refinement on all samples, after starts on a subset, stops early once the
+        next decrease is expected to be smaller.
     random_state : int, RandomState or None, default=None
         Seed of the starts and of the order of the label sweeps.
     engine : {"auto", "memory", "stream"}, default="auto"
-        Where the rows live: "stream" leaves views on disk there and reads them block by block;
-        "auto" does so where they are larger than half of the memory, or than `memory_limit`.
+        Where the rows are kept. "stream" is out-of-core: views stay on disk and are read block by
+        block. "auto" streams if views on disk are larger than half of the memory, or than
+        `memory_limit`.
     device : {"auto", "cpu"}, default="auto"
-        What computes.
+        Device that computes; only the CPU is supported.
     n_jobs : int, optional
-        Threads; None takes one for small data, and what BLAS takes for large.
+        Number of threads. None uses one for small data and the number of BLAS threads for large.
     memory_limit : float, optional
-        Bytes that the fit may use beside views in memory. A fit in memory that needs more is
-        refused before it starts; one that streams keeps to them, and puts the rest on disk.
+        Bytes that the fit may use in addition to views in memory. With the memory engine, a fit
+        that needs more is refused before it starts; streaming writes what exceeds it to scratch
+        files.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
     verbose : int, default=0
         1 logs each iteration to the logger "manyview.solver".
 
@@ -129,39 +134,41 @@ class OMVCDR(
     labels_ : ndarray of shape (n_samples,), int32
         Cluster of each sample.
     n_clusters_ : int
-        Number of clusters, given or found.
+        Number of clusters, given or chosen.
     choice_ : Choice
-        Why so many, where n_clusters="auto"; not kept in a model file.
+        Recommendation that n_clusters="auto" followed; not stored in a model file.
     space_weights_ : ndarray of shape (m,)
         Weight of each latent space; sums to 1.
     confidence_ : ndarray of shape (n_samples,)
-        Margin of each label in F, in [0, 1]: by which share its cluster is cheaper than the next.
+        Relative margin of each label in F, in [0, 1]: how much less the label costs than the
+        second-best one, as a share of the latter.
     stability_ : float
-        Mean adjusted Rand index between `labels_` and the labels of the other starts; NaN where
+        Mean adjusted Rand index between `labels_` and the labels of the other starts; NaN if
         n_init=1.
     view_weights_ : ndarray of shape (n_views,)
-        Share of each view in what sets the clusters apart; sums to 1. In the same way,
-        `cluster_view_weights_` of shape (n_clusters, n_views) tells what sets each one apart.
+        Share of each view in the separation of the clusters; sums to 1.
+    cluster_view_weights_ : ndarray of shape (n_clusters, n_views)
+        Share of each view in the separation of each cluster from the rest; rows sum to 1.
     bases_ : list (spaces) of lists (scaled views) of arrays of shape (d_v, d_p)
-        Orthonormal bases. `scalings_` names the view and scaling of each.
+        Orthonormal bases of the latent spaces. `scalings_` names the view and scaling of each.
     cluster_centers_ : list of arrays of shape (n_clusters, d_v)
-        Mean rows of each view as given.
+        Mean of each cluster in the features of each view, before scaling.
     objective_ : float
-        F at the solution.
+        Objective F at the solution.
     objective_history_ : ndarray
-        F at the start, after each iteration, and after the last sweeps.
+        F at the initialization, after each iteration, and after the final label sweeps.
     n_iter_ : int
         Iterations of the best start.
     converged_ : bool
         Whether the best start converged.
     n_features_in_ : int
-        Number of features of all views.
+        Total number of features of all views.
     view_names_ : tuple of str
         Names of the views.
     scalings_ : list of (str, str or None)
         View name and scaling of each scaled view, in the order of `bases_`.
     anchors_ : list (spaces) of lists (scaled views) of arrays of shape (d_p, d_v)
-        The bases, seen as anchors.
+        The transposed bases, interpreted as anchors.
     engine_ : str
         Engine that was used.
 
@@ -217,20 +224,21 @@ class OMVCDR(
         ----------
         X : views
             A list or dict of 2-D arrays, DataFrames, sparse matrices, AnnData or files of the same
-            samples, a MuData, a MultiViewData, or one 2-D table (cut by `view_sizes`).
-            A row of nothing but NaN is a missing view.
+            samples, a MuData, a MultiViewData, or one 2-D table (split by `view_sizes`).
+            A row that is all NaN marks a missing view.
         y : ignored
             Present for the scikit-learn interface.
         sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts as two equal rows; samples of weight 0 are only labelled.
+            A weight of 2 counts as two equal rows; samples of weight 0 only get a label.
         present : array of bool of shape (n_samples, n_views), optional
             False where a sample lacks a view.
         callback : function of a Progress, optional
-            Called after each step, with the objective, the labels that moved and the model so far.
+            Called after each step, with the objective, the number of changed labels and the
+            current model.
         checkpoint : str or path, optional
-            Folder that keeps what the passes over the data found, until the fit is done. A fit
-            that was killed, and is called again with the same folder, goes on where it was and
-            ends with the same result.
+            Folder that stores the results of the passes over the data until the fit is done. A
+            fit that was killed resumes when it is called again with the same folder, data and
+            parameters, and gives the same result.
 
         Returns
         -------
@@ -267,7 +275,7 @@ class OMVCDR(
         scalings = solution.model.problem.scalings
         self.scalings_ = [(data.view_names[scaling.view], scaling.name) for scaling in scalings]
         self._remember(X, data)
-        self.__dict__.pop("_batches", None)  # a new fit has seen its own samples only
+        self.__dict__.pop("_batches", None)  # batches before this fit no longer count
         if journal is not None:
             journal.clear()
         return self
@@ -275,12 +283,12 @@ class OMVCDR(
     def partial_fit(
         self, X: Any, y: object = None, sample_weight: Any = None, *, present: Any = None
     ) -> Self:
-        """Learn from one more batch of samples, and let it go.
+        """Update the model with a batch of samples, which is not kept.
 
         The first batch is fitted as by `fit` and fixes the scalings and, with smoothing, the
-        anchor graph: let it be large enough to show all clusters. Each later batch is labelled
-        and moves the clusters, bases and weights. `labels_` and `confidence_` are those of the
-        batch, `cluster_centers_` and the weights of all samples so far.
+        anchor graph; it should contain all clusters. Each later batch is labelled and updates the
+        clusters, bases and weights. `labels_` and `confidence_` are those of the batch,
+        `cluster_centers_` and the weights those of all samples so far.
 
         Parameters
         ----------
@@ -289,7 +297,7 @@ class OMVCDR(
         y : ignored
             Present for the scikit-learn interface.
         sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts as two equal rows; samples of weight 0 are only labelled.
+            A weight of 2 counts as two equal rows; samples of weight 0 only get a label.
         present : array of bool of shape (n_samples, n_views), optional
             False where a sample lacks a view.
 
@@ -315,7 +323,7 @@ class OMVCDR(
     def _learn(
         self, data: MultiViewData, sample_weight: Any, seen: BatchTotals | None = None
     ) -> BatchTotals:
-        """Look back on the first batch, or take in another."""
+        """Statistics of the first batch, or an update with the next."""
         weights = checked_weights(sample_weight, data.n_samples, 1)
         counted = slice(None) if weights is None else weights > 0
         with self._threads(data, self.n_clusters_):
@@ -333,7 +341,7 @@ class OMVCDR(
         return self._batches.n_samples if hasattr(self, "_batches") else len(self.labels_)
 
     def predict(self, X: Any, *, present: Any = None) -> NDArray[np.int32]:
-        """Cluster of new samples, each taken for itself; the training samples get `labels_`.
+        """Cluster of each sample, independent of the others; training samples get `labels_`.
 
         Parameters
         ----------
@@ -350,7 +358,7 @@ class OMVCDR(
         return engine.gather("labels")
 
     def transform(self, X: Any, *, present: Any = None) -> NDArray[Any]:
-        """Embedding of the samples: all spaces side by side, eq. (Z) with the predicted cluster.
+        """Embedding of the samples in all spaces, concatenated: eq. (Z) with the predicted cluster.
 
         Parameters
         ----------
@@ -386,17 +394,17 @@ class OMVCDR(
 
     @property
     def anchors_(self) -> list[list[FloatArray]]:
-        """The bases, seen as anchors: rows are points in the space of a scaled view."""
+        """The transposed bases: their rows are anchors, points in the space of a scaled view."""
         check_is_fitted(self)
         return [[H.T for H in bases] for bases in self.bases_]
 
     def score(self, X: Any, y: object = None, *, present: Any = None) -> float:
-        """Minus F of the samples at their predicted labels, over their number: higher is better.
+        """Negative mean of F over the samples at their predicted labels: higher is better.
 
         Parameters
         ----------
         X : views
-            The same views as in `fit`, not as a bare list.
+            The same views as in `fit`, but not a plain list of views.
         y : ignored
             Present for the scikit-learn interface.
         present : array of bool of shape (n_samples, n_views), optional
@@ -409,7 +417,7 @@ class OMVCDR(
         check_is_fitted(self)
         if is_list_of_views(X):
             msg = (
-                "score was given a bare list of views, which scikit-learn's splitters cut over "
+                "score was given a plain list of views, which scikit-learn's splitters split by "
                 "views instead of samples. Wrap it in MultiViewData.of before splitting or scoring."
             )
             raise ViewError(msg)
@@ -417,7 +425,7 @@ class OMVCDR(
         return -fitted.loss(engine, self.lam) / engine.n_samples
 
     def assign(self, X: Any, *, present: Any = None) -> Assignment:
-        """Find the cluster of each sample, how sure it is, and the next cluster.
+        """Cluster of each sample, its confidence, and the second-best cluster.
 
         Parameters
         ----------
@@ -429,25 +437,25 @@ class OMVCDR(
         Returns
         -------
         Assignment
-            `labels`, as `predict` returns them; `confidence`, as `confidence_` is for the samples
-            of the fit; and `next_labels`, the second choice of each sample.
+            `labels`, as returned by `predict`; `confidence`, as `confidence_` for the samples of
+            the fit; and `next_labels`, the second-best cluster of each sample.
         """
         engine, fitted = self._label(X, present)
         return fitted.assignment(engine)
 
     def explain(self, X: Any = None) -> Explanation:
-        """Tell what sets the clusters apart, as tables.
+        """Explain the clusters by tables.
 
         Parameters
         ----------
         X : views, optional
-            The samples of the fit, in the same order; only needed if this model was loaded or
-            copied, since a fitted one still has them.
+            The samples of the fit, in the same order; only needed for a model that was loaded or
+            copied.
 
         Returns
         -------
         Explanation
-            DataFrames: view weights by cluster, top features, a heatmap, typical and doubtful
+            DataFrames: view weights per cluster, top features, a heatmap, typical and doubtful
             samples, confidence, and a map.
 
         Examples
@@ -462,19 +470,19 @@ class OMVCDR(
         return explain_fit(self, self._data_of_fit(X))
 
     def report(self, path: str | os.PathLike[str], X: Any = None, truth: Any = None) -> None:
-        """Write what the fit found as one HTML page, and as JSON beside it.
+        """Write a report of the fit as one HTML page, and as JSON next to it.
 
         Parameters
         ----------
         path : str or path
-            The page to make or to replace, such as "report.html"; "report.json" gets the same
-            name. The page needs nothing else, no network either.
+            File to create or replace, such as "report.html"; the JSON file is then "report.json".
+            The page is self-contained and needs no network.
         X : views, optional
-            The samples of the fit, in the same order; only needed if this model was loaded or
-            copied, since a fitted one still has them.
+            The samples of the fit, in the same order; only needed for a model that was loaded or
+            copied.
         truth : array-like of shape (n_samples,), optional
-            Known classes, text or whole numbers in the order of the samples, None or NaN where
-            one is not known. The page then sets the clusters beside them, and beside k-means.
+            Known classes, text or integers in the order of the samples; None or NaN where unknown.
+            The page then compares the clusters with them, next to k-means.
         """
         from manyview.report.files import write_report
         from manyview.report.fit import describe_fit
@@ -482,20 +490,20 @@ class OMVCDR(
         write_report(path, describe_fit(self, self._data_of_fit(X), truth=truth))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file, all of it or nothing.
+        """Save the fitted model to a file, atomically.
 
         Parameters
         ----------
         path : str or path
-            The file to make or to replace, such as "model.mv". It holds the parameters and what
-            was learnt, not the views; equal models give equal bytes. A `random_state` that is a
-            generator is stored as None, and metadata requests are left out.
+            File to create or replace, such as "model.mv". It holds the parameters and the fitted
+            attributes, not the views; equal models give equal bytes. A `random_state` that is a
+            generator is stored as None, and metadata requests are not stored.
         """
         save_model(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote; nothing in the file is executed.
+        """Load a model from a file written by `save`; nothing in the file is executed.
 
         Parameters
         ----------
@@ -505,7 +513,7 @@ class OMVCDR(
         Returns
         -------
         OMVCDR
-            It predicts and transforms as the model that was saved.
+            It predicts and transforms like the model that was saved.
 
         Raises
         ------
@@ -515,7 +523,7 @@ class OMVCDR(
         return load_model(cls, path)
 
     def _count_clusters(self, data: MultiViewData) -> int:
-        """The number that the user gave, else the one that `choose` recommends."""
+        """The given number of clusters, or the recommended one if it is "auto"."""
         self.__dict__.pop("choice_", None)
         if self.n_clusters != "auto":
             return int(self.n_clusters)
@@ -534,7 +542,7 @@ class OMVCDR(
         return choose_engine(self.engine, self.device, data, self.memory_limit)
 
     def _threads(self, data: MultiViewData, k: int) -> AbstractContextManager[None]:
-        """Threads for products of the views with about six columns a cluster."""
+        """Threads for products of the views with about six columns per cluster."""
         n, d = data.shape
         return limit_threads(self.n_jobs, float(n) * d * 6 * min(k, 100))
 
@@ -547,7 +555,7 @@ class OMVCDR(
         self.labels_, self.confidence_ = found.labels, found.confidence
 
     def _store_solution(self, solution: Solution) -> None:
-        """Copy what the user sees of the search from the solution."""
+        """Set the fitted attributes of the search."""
         self.objective_ = solution.objective
         self.objective_history_ = solution.history
         self.n_iter_ = solution.n_iter
@@ -563,7 +571,7 @@ class OMVCDR(
             warnings.warn(msg, ConvergenceWarning, stacklevel=3)
 
     def _store_model(self, description: Description) -> None:
-        """Copy what the user sees of the model."""
+        """Set the fitted attributes of the model."""
         model = self._fitted.model
         self.space_weights_ = model.alpha
         per_view = [np.split(H, model.problem.starts[1:], axis=1) for H in self._fitted.bases]
@@ -577,13 +585,13 @@ class OMVCDR(
         self._data = data  # a reference, not a copy; files, pickles and copies leave it out
 
     def _data_of_fit(self, X: Any) -> MultiViewData:
-        """The views of the fit, or X if it can be these."""
+        """The views of the fit, or X if it matches them."""
         check_is_fitted(self)
         if X is None:
             if not hasattr(self, "_data"):
                 msg = (
-                    "A model that was loaded or copied has no views to explain; expected X, "
-                    "received none. Pass the samples of the fit."
+                    "A model that was loaded or copied does not hold the views; expected X, "
+                    "received None. Pass the samples of the fit."
                 )
                 raise ViewError(msg)
             return self._data

@@ -168,13 +168,13 @@ def test_the_figures_of_a_set_are_means_over_seeds(confidence_rows):
 
 def test_sets_where_confidence_misleads_are_named(confidence_rows):
     text = bench_confidence.findings(confidence_rows)
-    assert "3 sets of at most 12000 samples, 2 seeds." in text
-    assert "**0.717** (asked for: 0.7, reached). Sets that reach 0.7 alone: 1." in text
-    assert "where confidence says little: `c`; the lowest is 0.550, on `c`." in text
-    assert "AUROC itself goes with ACC: rank correlation 1.00." in text
+    assert "3 data sets of at most 12000 samples, 2 seeds." in text
+    assert "**0.717** (target: 0.7, reached). Data sets that reach 0.7 by themselves: 1." in text
+    assert "where confidence is uninformative: `c`; the lowest is 0.550, on `c`." in text
+    assert "AUROC correlates with ACC: rank correlation 1.00." in text
     assert "less accurate than the whole: `c`." in text
     weaker = confidence_rows.assign(auroc=confidence_rows["auroc"] - 0.1)
-    assert "**0.617** (asked for: 0.7, missed)" in bench_confidence.findings(weaker)
+    assert "**0.617** (target: 0.7, missed)" in bench_confidence.findings(weaker)
 
 
 def test_equal_rows_draw_an_equal_figure(confidence_rows, tmp_path):
@@ -202,13 +202,13 @@ def chosen_rows():
 def test_a_choice_is_right_within_one_but_noise_has_no_clusters(chosen_rows):
     assert bench_choose.is_right(chosen_rows).tolist() == [True, False, True, True, True, False]
     text = bench_choose.findings(chosen_rows)
-    assert "within ± 1 on 1, 1 (seeds 0, 1;" in text
-    assert "told so: 1 of 2." in text
-    assert "All others: within ± 1 in 1 of 2 runs; 0 runs on sets with classes" in text
-    assert "a number that is right: 0.73; of one that is wrong: 0.40;" in text
-    assert "of no structure, rightly: 0.40" in text
-    assert "median 2.0, most 2.0 (blobs 3;" in text
-    assert "without the choice of scaling and λ, median 1.0, most 1.0." in text
+    assert "within ± 1 for 1, 1 of them (seeds 0, 1;" in text
+    assert "recognized as such: 1 of 2 runs." in text
+    assert "All others: within ± 1 in 1 of 2 runs; 0 runs on data sets with classes" in text
+    assert "a correct number: 0.73; of a wrong one: 0.40;" in text
+    assert 'of "no structure", correctly: 0.40' in text
+    assert "median 2.0, maximum 2.0 (blobs 3;" in text
+    assert "without the choice of scaling and λ, median 1.0, maximum 1.0." in text
     lines = bench_choose.table(chosen_rows).splitlines()
     assert "| digits | 9 | 10 | **8** | 10 | 0.40 | 2.0 | 0.5 | 1.0 |" in lines
     assert "| one blob | 9 | none | no structure | **2** | 0.40 | 2.0 | 1.0 | 2.0 |" in lines
@@ -234,7 +234,7 @@ def setting_rows():
 def test_settings_are_judged_by_the_change_of_accuracy(setting_rows):
     lines = bench_settings.table(setting_rows).splitlines()
     assert "| `a` | 3 | unit, 0.5 | +10.0% | 0.900 | 1.000 | 1.000 |" in lines
-    assert "| `b` | 4 | keep | +1.0% | 0.600 | 0.600 | 0.600 |" in lines
+    assert "| `b` | 4 | defaults | +1.0% | 0.600 | 0.600 | 0.600 |" in lines
     lines = bench_settings.rules(setting_rows).splitlines()
     assert (
         "| `choose`: view modularity, if 2 % larger | +0.050 | +0.000 | +0.100 | 1 / 0 |" in lines
@@ -242,7 +242,9 @@ def test_settings_are_judged_by_the_change_of_accuracy(setting_rows):
     assert "| most stable under resampling | -0.200 | -0.200 | -0.200 | 0 / 2 |" in lines
     assert "| unit, 0.5 for all sets | +0.000 | -0.100 | +0.100 | 1 / 1 |" in lines
     text = bench_settings.findings(setting_rows)
-    assert "On 2 sets another setting is recommended 1 times; accuracy changes by +0.050" in text
+    assert (
+        "On 2 data sets another setting is recommended 1 times; accuracy changes by +0.050" in text
+    )
 
 
 def test_estimates_are_counted_within_the_factor():
@@ -264,7 +266,7 @@ def test_an_estimate_and_its_fit_make_a_row(monkeypatch):
     assert [row["engine"] for row in rows] == ["memory", "stream"]
     for row in rows:
         assert row["time_ratio"] == row["told_s"] / row["fit_s"] > 0
-        assert f"{row['told_s']:.1f} s told" in bench_estimate.tell(row)
+        assert f"{row['told_s']:.1f} s estimated" in bench_estimate.tell(row)
 
 
 SCALE_ROW = {

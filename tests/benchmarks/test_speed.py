@@ -105,7 +105,7 @@ def test_the_sweep_that_is_timed_finds_the_wrong_labels():
     right = make_multiview_blobs(
         2000, bench_kernels.WIDTHS, n_clusters=4, random_state=np.random.default_rng(0)
     ).target
-    n_wrong = np.sum(case.labels != right)
+    n_wrong = np.sum(case.block.labels != right)
     assert n_wrong > 0
     assert bench_kernels.sweep(case) == pytest.approx(n_wrong, abs=2)
 
@@ -143,7 +143,7 @@ def test_a_peer_for_one_array_gets_all_views():
 
 def test_a_peer_for_two_views_refuses_three():
     peer = Peer("two", "none", "none:None", most_views=2)
-    with pytest.raises(ValueError, match="two reads 2 views; the set has 3"):
+    with pytest.raises(ValueError, match="two takes 2 views; the data set has 3"):
         peer.fitter([np.eye(2)] * 3, 2, 0)
 
 
@@ -209,7 +209,7 @@ def test_peers_are_compared_at_equal_quality(peer_rows):
     assert table["ratio"].tolist() == pytest.approx([0.25, 1, 0.125])
     assert table["memory"].tolist() == pytest.approx([1.5] * 3)
     assert bench_peers.verdict(table, bench_peers.OURS[0]) == (
-        "1 of 2 other methods reach the NMI of OMVCDR(scale=None, n_init=1) (less 0.01); the "
+        "1 of 2 other methods reach the NMI of OMVCDR(scale=None, n_init=1) (minus 0.01); the "
         "fastest is imml OPIMC with 0.50 s: ours takes 2.00 ×."
     )
     better = table.assign(nmi=[0.95, 0.8, 0.9])
@@ -238,7 +238,7 @@ def test_memory_is_told_against_each_size_and_beside_the_views(memory_rows):
     lines = bench_memory.findings(memory_rows)
     ours = "OMVCDR(scale=None, n_init=1)"
     assert f"{ours} in n: exponent 1.00; at 2 4 MB, 0.50 × the views" in lines
-    assert f"{ours} on mnist70k_4v: 14 MB, 0.50 × the views (asked for: at most 0.6)" in lines
+    assert f"{ours} on mnist70k_4v: 14 MB, 0.50 × the views (target: at most 0.6)" in lines
 
 
 def test_memory_of_a_fit_is_measured_on_blobs():
@@ -292,7 +292,7 @@ def engine_rows():
     stream = {"engine": "stream", "status": "done", "objective": 1.0, "peak_anon": 2e8}
     return pd.DataFrame(
         [
-            {"what": "raw reading", "rows": 1000, "status": "done", "bytes_per_s": 2048e3},
+            {"what": "raw read", "rows": 1000, "status": "done", "bytes_per_s": 2048e3},
             {"what": "part", "rows": 100, "iteration_s": 0.1, **stream, "engine": "memory"},
             {"what": "whole", "rows": 1000, "iteration_s": 2.5, **stream}
             | {"share_of_possible": 0.8, "reads": 9.0},
@@ -305,9 +305,9 @@ def engine_rows():
 
 def test_engines_are_told_beside_what_is_possible(engine_rows):
     text = "\n".join(bench_engines.findings(engine_rows))
-    assert "raw reading, 1000 rows: 0.00 GB/s" in text
-    assert "part, 100 rows, memory: 0.1 s an iteration, 0.20 GB of anonymous memory" in text
-    assert "stream, 1000 rows: 0.80 of the possible rate (asked for: at least 0.7)" in text
+    assert "raw read, 1000 rows: 0.00 GB/s" in text
+    assert "part, 100 rows, memory: 0.1 s per iteration, 0.20 GB of anonymous memory" in text
+    assert "stream, 1000 rows: 0.80 of the possible rate (target: at least 0.7)" in text
     assert "killed after 7 passes and resumed: the labels are identical" in text
     assert "none, 100 rows: failed: gone" in text
 
@@ -384,6 +384,6 @@ def test_a_table_of_many_clusters_tells_the_growth_and_what_is_beside():
     rows.append({"what": "fit", "n": 60_000, "k": 10_000, "seconds": 70.0, **fit})
     text = make_plots.tell_large_k(pd.DataFrame(rows))
     assert text.startswith("The time of an iteration grows with k to the power of 0.50 from 10 to")
-    assert "| predict | 50 000 | 1000 | 2.00 | 0.90 of the rate of the bare products |" in text
+    assert "| predict | 50 000 | 1000 | 2.00 | 0.90 of the rate of the matrix products |" in text
     assert "| fit, stream | 60 000 | 10000 | 70.00 | 9999 clusters, 200 MB (samples ×" in text
-    assert "2400 MB), 0.9999 of the labels as in memory |" in text
+    assert "2400 MB), 0.9999 of the labels equal those of the memory engine |" in text

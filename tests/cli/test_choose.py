@@ -40,7 +40,7 @@ def written(folder):
 
 def test_it_recommends_and_writes(folder, written):
     said = " ".join((folder / "written.txt").read_text().split())
-    assert "4 clusters, sure" in said
+    assert "4 clusters, high" in said
     assert "For manyview fit: --clusters 4 --scale auto --lam 0.5" in said
     assert sorted(path.name for path in written.iterdir()) == NAMES
     told = json.loads((written / "choice.json").read_text())

@@ -127,7 +127,7 @@ class TestNewSamples:
 
     def test_other_names_are_refused(self, model):
         model, views = model
-        with pytest.raises(ViewError, match=r"the fit saw \['rna', 'protein'\]"):
+        with pytest.raises(ViewError, match=r"the fit had \['rna', 'protein'\]"):
             model.predict({"rna": views["rna"], "methylation": views["protein"]})
 
 

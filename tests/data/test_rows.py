@@ -339,7 +339,7 @@ class TestRefusals:
         with pytest.raises(ViewError, match=r"of float64.*of float32"):
             open_rows(tmp_path)
         parquet.write_table(_table(np.ones((2, 3))), tmp_path / "b.parquet")
-        with pytest.raises(ViewError, match=r"a-1\.npy and .*b\.parquet are of two formats"):
+        with pytest.raises(ViewError, match=r"a-1\.npy and .*b\.parquet have different formats"):
             open_rows(tmp_path)
 
     def test_columns_that_are_not_vectors(self, tmp_path, X):

@@ -87,7 +87,7 @@ def test_shapes_are_checked_without_reading(stored, tmp_path):
         MultiViewData.of([stored[0][:0]])
     with pytest.raises(ViewError, match="There is no file"):
         MultiViewData.of([tmp_path / "nothing.npy"])
-    with pytest.raises(ViewError, match="view_sizes cuts arrays in memory"):
+    with pytest.raises(ViewError, match="view_sizes splits arrays in memory"):
         MultiViewData.of(stored[0], view_sizes=[1, stored[0].shape[1] - 1])
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 BAD_INPUTS = {
-    "no views": ([], "No views were given"),
+    "no views": ([], "Received no views"),
     "a list of one view": ([np.ones((9, 2))], "list of one view"),
     "unequal rows": (
         [np.ones((9, 2)), np.ones((8, 2))],

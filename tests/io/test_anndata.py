@@ -183,7 +183,7 @@ def refusals(rna, protein):
         "expects a MuData; received a AnnData": lambda: cluster_mudata(rna),
         "expects an AnnData; received a MuData": lambda: cluster_anndata(mdata, views=["X"]),
         "the modalities \\['rna', 'protein'\\]": lambda: cluster_mudata(mdata, layer={"x": "y"}),
-        "both say what to read of \\['rna'\\]": lambda: cluster_mudata(
+        "are both given for \\['rna'\\]": lambda: cluster_mudata(
             mdata, use_rep={"rna": "X_pca"}, layer="clr"
         ),
         "View 'rna' should be 'X_pca'": lambda: cluster_mudata(mdata, use_rep="X_pca"),

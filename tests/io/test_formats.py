@@ -118,7 +118,7 @@ def test_arrays_are_matched_by_position(tmp_path):
     assert loaded.data.views[0].dtype == np.float32
     assert isinstance(loaded.data.views[0], np.memmap)  # not copied: it may be large
     assert list(loaded.data.sample_names) == NAMES
-    assert "Samples were matched by position: not all views name theirs." in loaded.notes
+    assert "Samples were matched by position: not all views have sample names." in loaded.notes
 
 
 def test_npz_and_mat_hold_several_views(tmp_path):
@@ -297,5 +297,5 @@ def test_a_missing_file_and_a_folder_without_tables_are_one_sentence(tmp_path):
         read_views(tmp_path / "nothing.csv")
     with pytest.raises(ViewError, match="holds no table"):
         read_views(tmp_path)
-    with pytest.raises(ViewError, match="No files were given"):
+    with pytest.raises(ViewError, match="Received no files"):
         read_views([])

@@ -34,7 +34,8 @@ def test_views_that_no_file_has_are_missing(tmp_path):
     loaded = read_new_samples(path, [IMAGE, RNA])
     assert loaded.data.view_names == ("image", "rna")
     assert loaded.data.present.tolist() == [[False, True]]
-    assert loaded.notes == ("The view 'image' is missing: its part is left to the other views.",)
+    note = "The view 'image' is missing; the samples are assigned by the other views."
+    assert loaded.notes == (note,)
 
 
 def test_features_tell_the_side_of_the_samples(tmp_path):

@@ -96,7 +96,7 @@ def test_names_on_both_sides_mean_rows_and_a_note(tmp_path):
     paths = write(tmp_path, one=unsaid, two=unsaid + 1)
     loaded = read_views(paths)
     assert list(loaded.found["orientation"]) == ["rows", "rows"]
-    assert "share names along both sides" in loaded.notes[0]
+    assert "share names in rows and in columns" in loaded.notes[0]
     assert ", ".join(SAMPLES[:3]) in loaded.notes[0]
     turned = read_views(paths, samples="columns")
     assert list(turned.data.sample_names) == list(RNA.columns)
@@ -125,7 +125,7 @@ def test_genes_that_all_tables_share_do_not_outweigh_samples_that_some_lack(tmp_
     one = table(SAMPLES, GENES).rename_axis(None)
     loaded = read_views(write(tmp_path, one=one, two=one.rename({SAMPLES[4]: "new"})))
     assert list(loaded.found["orientation"]) == ["rows", "rows"]
-    assert "share names along both sides" in loaded.notes[0]
+    assert "share names in rows and in columns" in loaded.notes[0]
 
 
 def test_one_table_of_genes_is_turned(tmp_path):
@@ -203,7 +203,7 @@ def test_numbers_of_rows_are_no_names(tmp_path):
     with pytest.raises(ViewError, match="has no sample names and 5 rows.*--id"):
         read_views(paths)
     loaded = read_views(write(tmp_path, one=plain, two=plain + 1))
-    assert loaded.notes[0] == "Samples were matched by position: no view names them."
+    assert loaded.notes[0] == "Samples were matched by position: no view has sample names."
     assert list(loaded.data.sample_names) == [0, 1, 2, 3, 4]
 
 
@@ -264,7 +264,7 @@ def test_numbers_that_are_kept_as_text_are_pointed_out(tmp_path):
     frame.to_parquet(tmp_path / "a.parquet")
     loaded = read_views(tmp_path / "a.parquet")
     assert loaded.data.n_features == (1,)
-    assert "kept as text" in loaded.notes[0]
+    assert "stored as text" in loaded.notes[0]
 
 
 def test_yes_and_no_with_a_gap_are_numbers(tmp_path):

@@ -54,7 +54,7 @@ def test_blobs_are_counted(n_clusters):
     choice = choose(data, range(2, 21), random_state=0)
     assert (choice.n_clusters, choice.has_structure) == (n_clusters, True)
     assert choice.confidence > 0.7
-    assert choice.sentence.startswith(f"{n_clusters} clusters, sure")
+    assert choice.sentence.startswith(f"{n_clusters} clusters, high")
 
 
 def one_view(kind, rng):
@@ -176,7 +176,7 @@ def test_confidence_by_hand():
     assert "Nearly as good: 7." in rivaled.sentence
     weak = decide([row(5, 0.8, 0.4, 0.6)], 100)
     assert (weak.has_structure, weak.confidence) == (False, pytest.approx(1 - 0.24 / 0.25))
-    assert "There is no clear structure, unsure" in weak.sentence
+    assert "There is no clear structure, low" in weak.sentence
 
 
 def test_equal_rows_are_no_structure():
@@ -190,7 +190,5 @@ def test_candidates_that_make_no_sense_are_refused(candidates):
 
 
 def test_too_few_samples_are_refused():
-    with pytest.raises(
-        NotEnoughSamplesError, match="Found 7 samples to look at; expected at least 8"
-    ):
+    with pytest.raises(NotEnoughSamplesError, match="Found 7 samples; expected at least 8"):
         choose(np.eye(7))

@@ -31,7 +31,7 @@ def test_a_scaling_that_finds_what_the_views_share_is_recommended():
     views, _ = far_and_near(np.random.default_rng(0))
     choice = choose(views, [4], scale="l2", random_state=0)
     assert choice.scale != "l2"
-    assert choice.advice.startswith(f"Take scale={choice.scale!r} and lam=0.5: the fit keeps")
+    assert choice.advice.startswith(f"Use scale={choice.scale!r} and lam=0.5: the fit keeps")
     best = choice.settings.loc[choice.settings["gain"].idxmax()]
     assert best["gain"] > CLEARLY
     np.testing.assert_allclose(
@@ -48,7 +48,7 @@ def test_the_defaults_are_kept_unless_another_is_clearly_better(gain, taken):
     settings = [_Setting("auto", 0.5), _Setting("unit", 0.5)]
     choice = _pick_setting(Choice(3, True, 0.5, "", table), settings, table)
     assert choice.scale == taken
-    words = {"auto": "Keep the defaults, scale='auto' and lam=0.5", "unit": "Take scale='unit'"}
+    words = {"auto": "Keep the defaults, scale='auto' and lam=0.5", "unit": "Use scale='unit'"}
     assert choice.advice.startswith(words[taken])
 
 

@@ -109,7 +109,7 @@ def test_a_batch_with_other_views_is_refused_and_nothing_is_lost(digits):
     first, second, *_ = batches(data, 6)
     model = OMVCDR(10, random_state=0).partial_fit(first)
     labels = model.labels_
-    with pytest.raises(ViewError, match="the fit saw"):
+    with pytest.raises(ViewError, match="the fit had"):
         model.partial_fit(MultiViewData.of([second.views[0][:, :3], second.views[1]]))
     np.testing.assert_array_equal(model.labels_, labels)
     model.partial_fit(second)

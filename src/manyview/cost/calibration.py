@@ -1,7 +1,7 @@
-"""A small fit, timed in two parts: what grows with the samples, and what does not.
+"""A small fit, timed in two parts: the time that grows with the samples, and the constant time.
 
-Starts are made on some 10 000 samples, whatever their number; passes over all rows grow with it.
-So a fit of a few times as many, with the time inside the engine noted, tells both.
+Starts use a subset of some 10 000 samples; passes over all rows grow with their number. A fit of a
+few times as many samples, with the time inside the engine measured, therefore gives both.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from manyview.utils.threads import n_threads
 
 T = TypeVar("T")
 
-FEW_TIMES = 1.5  # a calibration has so many times the samples that starts are made on, at least;
-MOST_TIMES = 5.0  # so many at most,
-MOST_BYTES = 2.5e8  # and between the two no more than these bytes
-SMALL_SHARE = 3  # of fewer samples, one in so many is fitted,
-SMALL_ROWS = 1000  # and no fewer than these
+FEW_TIMES = 1.5  # minimum size of a calibration, in units of the subset of the starts;
+MOST_TIMES = 5.0  # its maximum size,
+MOST_BYTES = 2.5e8  # and the maximum of its bytes between the two
+SMALL_SHARE = 3  # with fewer samples, one in three is fitted,
+SMALL_ROWS = 1000  # and at least these
 N_STARTS = 3  # the third takes as long as each one after it
 N_PIECES = 8  # of the rows, spread over them
 TIMED = ("load", "apply_scalings", "map_reduce", "scan", "gather")  # methods of an engine
@@ -47,24 +47,24 @@ N_BLOCKS = 6  # of a streamed calibration: one that fits into a block would read
 
 @dataclass(frozen=True)
 class Trial:
-    """What a small fit took."""
+    """Cost of a small fit."""
 
     n_samples: int
     n_clusters: int
     seconds: float
-    seconds_of_rows: float  # of that, with all rows
-    seconds_a_start: float  # of one start more
-    n_starts: int  # that were not made
+    seconds_of_rows: float  # of these, spent on all rows
+    seconds_a_start: float  # of one additional start
+    n_starts: int  # not made in the small fit
     n_reads: float  # of all rows, from disk
     footprint: Footprint
 
     @property
     def is_whole(self) -> bool:
-        """Whether starts were made on all samples, so that all of the time grows with them."""
+        """Whether starts used all samples, so that all of the time grows with them."""
         return self.footprint.n_subset == self.n_samples
 
     def seconds_for(self, n_samples: int) -> tuple[float, float]:
-        """Seconds of a fit of so many samples: what does not grow with them, and what does."""
+        """Seconds of a fit of `n_samples`: the constant part, and the part that grows."""
         more = self.n_starts * self.seconds_a_start
         if self.is_whole:
             return 0.0, (self.seconds + more) * n_samples / self.n_samples
@@ -73,7 +73,7 @@ class Trial:
 
 
 def count_rows(n_samples: int, row_bytes: int, n_clusters: int | str) -> int:
-    """Samples of a calibration: more than starts are made on, where there are enough."""
+    """Number of samples of a calibration: more than the subset of the starts, if possible."""
     k = n_clusters if isinstance(n_clusters, int) else 1
     few = count_subset(n_samples, k)
     if n_samples < FEW_TIMES * few:
@@ -82,9 +82,9 @@ def count_rows(n_samples: int, row_bytes: int, n_clusters: int | str) -> int:
 
 
 def some_rows(data: MultiViewData, n_rows: int) -> MultiViewData:
-    """Pieces spread over the samples; those on disk stay there, and count how often they are read.
+    """Pieces spread over the samples; rows on disk stay there, and count how often they are read.
 
-    Few pieces where files give many rows together: to read one is to read all of those.
+    There are few pieces if files store many rows in one chunk, which can only be read as a whole.
     """
     n = data.n_samples
     grain = max((view.grain for view in data.views if isinstance(view, Rows)), default=1)
@@ -109,7 +109,7 @@ def calibrate(
 ) -> Trial:
     """Fit some samples as `model` would fit all `n_samples`.
 
-    A block for each thread comes first, uncounted: code is compiled, and memory has been touched.
+    A warm-up fit of one block per thread, not timed, compiles the code and touches the memory.
     """
     limit = model.memory_limit if engine == "stream" else None
     asked = {**model.get_params(deep=False), "engine": engine, "memory_limit": limit}
@@ -122,7 +122,7 @@ def calibrate(
             marks[progress.start] = time.perf_counter()
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what the fit itself will say
+        warnings.simplefilter("ignore")  # the fit itself will warn
         n_first = rows_per_block(sum(data.n_features) * data.dtype.itemsize) * n_threads()
         first = some_rows(data, min(n_first, data.n_samples))
         short = {"n_init": 1, "max_iter": 1, "n_clusters": min(2, len(first))}
@@ -148,14 +148,14 @@ def calibrate(
 
 
 def _given(data: MultiViewData, is_checked: bool) -> dict[str, Any]:
-    """Arguments of `fit`: views that were checked before, or that it has to look at."""
+    """Arguments of `fit`: validated views, or views that it has to validate."""
     if is_checked:
         return {"X": data}
     return {"X": dict(zip(data.view_names, data.views, strict=True)), "present": data.present}
 
 
 class _TimedFit(OMVCDR):
-    """A fit that notes the time that it spends with all rows."""
+    """A fit that measures the time spent on all rows."""
 
     n_all = 1
 
@@ -173,7 +173,7 @@ class _TimedFit(OMVCDR):
         )
 
     def _threads(self, data: MultiViewData, k: int) -> AbstractContextManager[None]:
-        """As many as all samples would get."""
+        """As many as for all samples."""
         sizes: Any = SimpleNamespace(shape=(self.n_all, data.shape[1]))
         return super()._threads(sizes, k)
 
@@ -226,6 +226,6 @@ class _Counted(Joined):
 
 
 def _rows_read(data: MultiViewData) -> float:
-    """Rows read so far, of the mean view on disk."""
+    """Rows read so far, averaged over the views on disk."""
     counts = [view.n_read for view in data.views if isinstance(view, _Counted)]
     return float(np.mean(counts)) if counts else 0.0

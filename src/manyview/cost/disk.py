@@ -1,4 +1,4 @@
-"""Where the bytes of views are, and how fast they come from there."""
+"""Where the bytes of the views are, and how fast they can be read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from scipy import sparse
 from manyview.data.rows import File, Joined, Part, Rows
 from manyview.data.views import MultiViewData
 
-PROBE_BYTES = 1 << 27  # read to learn the speed of a disk
+PROBE_BYTES = 1 << 27  # read to measure the disk
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class Storage:
 
     @classmethod
     def of(cls, data: MultiViewData) -> Storage:
-        """Look at the views, without reading them."""
+        """Sizes and files of the views, without reading them."""
         stored = [view for view in data.views if isinstance(view, Rows | np.memmap)]
         held = [view for view in data.views if not isinstance(view, Rows | np.memmap)]
         files = tuple(file for view in stored for file in _files(view))
         return cls(sum(map(_n_bytes, held)), sum(view.nbytes for view in stored), files)
 
     def seconds_to_read(self, n_bytes: float) -> float:
-        """Seconds in which so many bytes come from the disk, not from the memory of the system."""
+        """Seconds to read `n_bytes` from disk, not from the page cache."""
         sizes = {file: file.stat().st_size for file in self.files}
         if not sizes:
             return 0.0

@@ -1,4 +1,4 @@
-"""From views, or their shapes, to the time and memory of a fit."""
+"""Estimate time and memory of a fit from the views or their shapes."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from manyview.omvcdr import OMVCDR
 from manyview.solver.fitting import count_subset
 from manyview.utils.memory import installed_memory
 
-STREAM_BLOCKS = 3  # of the views: worked on, read, and coming
-SEPARATION = 3.0  # of blobs that stand in for views: near enough to take some iterations
+STREAM_BLOCKS = 3  # of the views: in computation, read, and being read
+SEPARATION = 3.0  # of simulated blobs: near enough to need some iterations
 
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What a fit will take.
+    """Estimated cost of a fit.
 
     Attributes
     ----------
     seconds : float
-        Time on this machine, as busy as it was, without compilation.
+        Time on this machine at its current load, without compilation.
     memory_bytes : float
-        Memory at the peak, beside the views.
+        Peak memory in addition to the views.
     view_bytes : int
         Size of the views in memory, or of their files.
     n_reads : int
-        How often views on disk are read; 0 where they are in memory.
+        How often views on disk are read; 0 if they are in memory.
     engine : str
         Engine that will be used.
     n_samples, n_clusters : int
-        What the fit is about.
+        Size of the fit.
     """
 
     seconds: float
@@ -58,11 +58,11 @@ class CostEstimate:
     n_clusters: int
 
     def __str__(self) -> str:
-        """One sentence; a second where the machine has less memory."""
+        """One sentence; a second one if the machine has less memory."""
         read = f", read {self.n_reads} times" if self.n_reads else ""
         text = (
-            f"About {_duration(self.seconds)}, and {_size(self.memory_bytes)} of memory beside the "
-            f"{_size(self.view_bytes)} of views{read}, with engine='{self.engine}': "
+            f"About {_duration(self.seconds)}, and {_size(self.memory_bytes)} of memory in "
+            f"addition to {_size(self.view_bytes)} of views{read}, with engine='{self.engine}': "
             f"{self.n_samples:,} samples, {self.n_clusters:,} clusters."
         )
         held = self.memory_bytes + (0 if self.engine == "stream" else self.view_bytes)
@@ -79,39 +79,39 @@ def estimate_cost(
     dtype: DTypeLike = np.float32,
     **parameters: Any,
 ) -> CostEstimate:
-    """Tell the time and the memory that a fit will take, from a fit of some samples.
+    """Estimate the time and memory of a fit from a fit of some samples.
 
     Parameters
     ----------
     X : views, or a list of (n_samples, n_features)
-        What `OMVCDR.fit` takes; or the shapes of views that are not there yet, for which blobs
-        stand in, in files where they are to be streamed.
+        Views as for `OMVCDR.fit`; or shapes of views that do not exist yet, for which blobs are
+        simulated, in files if they are to be streamed.
     n_clusters : int or "auto"
-        That of OMVCDR.
+        As in OMVCDR.
     engine : {"auto", "memory", "stream"}, default="auto"
-        That of OMVCDR.
+        As in OMVCDR.
     dtype : dtype, default=float32
-        Type of the views, where their shapes are given.
+        Type of the views, if shapes are given.
     **parameters
-        Others of OMVCDR.
+        Other parameters of OMVCDR.
 
     Returns
     -------
     CostEstimate
-        Prints as a sentence.
+        Printed as a sentence.
 
     Examples
     --------
     >>> from manyview import estimate_cost
-    >>> told = estimate_cost([(3000, 20), (3000, 30)], n_clusters=4, n_init=1)
-    >>> told.engine, told.view_bytes
+    >>> estimate = estimate_cost([(3000, 20), (3000, 30)], n_clusters=4, n_init=1)
+    >>> estimate.engine, estimate.view_bytes
     ('memory', 600000)
     """
     model = OMVCDR(n_clusters, engine=engine, **parameters)
     check_parameters(model)
     if _are_shapes(X):
         return _of_shapes(X, np.dtype(dtype), model)
-    with config_context(assume_finite=True):  # the calibration looks at its own rows
+    with config_context(assume_finite=True):  # the calibration checks its own rows
         data = validate_views(model, X)
     chosen = choose_engine(engine, model.device, data, model.memory_limit).name
     row_bytes = sum(data.n_features) * data.dtype.itemsize
@@ -120,7 +120,7 @@ def estimate_cost(
     some = some_rows(data, n_some)
     is_checked = isinstance(X, MultiViewData)
     trial = calibrate(model, chosen, some, data.n_samples, is_checked=is_checked)
-    return _tell(trial, data.n_samples, plan, Storage.of(data))
+    return _extrapolate(trial, data.n_samples, plan, Storage.of(data))
 
 
 def _are_shapes(X: object) -> bool:
@@ -134,11 +134,11 @@ def _are_shapes(X: object) -> bool:
 def _of_shapes(
     shapes: Sequence[tuple[int, int]], dtype: np.dtype[Any], model: OMVCDR
 ) -> CostEstimate:
-    """Let blobs stand in for the views."""
+    """Estimate with simulated blobs instead of the views."""
     from manyview.datasets import make_multiview_blobs
 
     if len({n for n, _ in shapes}) != 1 or min(map(min, shapes)) < 1:
-        msg = f"The shapes are {list(shapes)}; expected as many samples in each, and at least 1."
+        msg = f"The shapes are {list(shapes)}; expected equal numbers of samples, at least 1."
         raise ViewError(msg)
     n, widths = shapes[0][0], [d for _, d in shapes]
     in_memory = np.result_type(dtype, np.float32)
@@ -153,13 +153,14 @@ def _of_shapes(
     ).data
     if chosen == "memory":
         trial = calibrate(model, chosen, blobs, n, is_checked=False)
-        return _tell(trial, n, plan, Storage(n * row_bytes, 0, ()))
+        return _extrapolate(trial, n, plan, Storage(n * row_bytes, 0, ()))
     with TemporaryDirectory() as folder:
         files = [Path(folder) / f"{v}.npy" for v in range(len(widths))]
         stored = [_saved(X, file, dtype) for X, file in zip(blobs.views, files, strict=True)]
         some = some_rows(replace(blobs, views=tuple(stored)), n_some)
         trial = calibrate(model, chosen, some, n, is_checked=False)
-        return _tell(trial, n, plan, Storage(0, n * sum(widths) * dtype.itemsize, tuple(files)))
+        on_disk = Storage(0, n * sum(widths) * dtype.itemsize, tuple(files))
+        return _extrapolate(trial, n, plan, on_disk)
 
 
 def _saved(X: NDArray[Any], file: Path, dtype: np.dtype[Any]) -> Rows:
@@ -168,22 +169,22 @@ def _saved(X: NDArray[Any], file: Path, dtype: np.dtype[Any]) -> Rows:
 
 
 def _plan(model: OMVCDR, engine: str, n_samples: int, row_bytes: int) -> Plan | None:
-    """How a stream keeps to its memory; None where nothing is streamed."""
+    """Plan of a streaming fit within its memory limit; None if it does not stream."""
     if engine != "stream":
         return None
     limit = default_limit() if model.memory_limit is None else model.memory_limit
     return Plan.of(n_samples, row_bytes, limit)
 
 
-def _tell(trial: Trial, n: int, plan: Plan | None, storage: Storage) -> CostEstimate:
-    """What the fit of all samples will take."""
+def _extrapolate(trial: Trial, n: int, plan: Plan | None, storage: Storage) -> CostEstimate:
+    """Extrapolate the cost to all samples."""
     footprint = replace(trial.footprint, n_samples=n, n_subset=count_subset(n, trial.n_clusters))
     if plan is None:
         held = footprint.bytes_held(rows_per_block(footprint.view_row))
     else:
         held = footprint.bytes_held(plan.block_rows, STREAM_BLOCKS, plan.room)
     fixed, growing = trial.seconds_for(n)
-    is_cached = storage.on_disk + held < installed_memory()  # after the first reading
+    is_cached = storage.on_disk + held < installed_memory()  # after the first read
     n_cold = min(trial.n_reads, 1) if is_cached else trial.n_reads
     growing = max(growing, storage.seconds_to_read(n_cold * storage.on_disk))
     return CostEstimate(
@@ -198,7 +199,7 @@ def _tell(trial: Trial, n: int, plan: Plan | None, storage: Storage) -> CostEsti
 
 
 def _duration(seconds: float) -> str:
-    """A duration in the unit that suits it."""
+    """A duration in a suitable unit."""
     units = (("days", 86400), ("hours", 3600), ("minutes", 60))
     name, length = next((unit for unit in units if seconds >= 2 * unit[1]), ("seconds", 1))
     count = seconds / length

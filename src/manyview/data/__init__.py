@@ -1,7 +1,7 @@
-"""The data model: `MultiViewData`, what it can be made of, rows that stay on disk, and scaling.
+"""The data model: `MultiViewData`, its input formats, rows on disk, and scaling.
 
 Input is validated here and in `base`, nowhere below. To add a format of rows on disk, write its
-class in `array_files` or `column_files` and name it in `opening`; to add a scaling, see `scaling`.
+class in `array_files` or `column_files` and register it in `opening`; for a scaling see `scaling`.
 """
 
 from manyview.data.opening import open_rows

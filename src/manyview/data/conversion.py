@@ -1,4 +1,4 @@
-"""How values become a view: conversion, and the checks that only need one look."""
+"""Conversion of values to a view, and the checks of a single view."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from manyview.exceptions import ViewError
 View: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array[Any]"  # scipy < 1.16: text only
 StoredView: TypeAlias = "View | Rows"
 
-CHECKED_BYTES = 1 << 24  # rows are checked in pieces of this size, so that memory maps stay on disk
+CHECKED_BYTES = 1 << 24  # rows are checked in pieces of this size; memory maps stay on disk
 
 
 def cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, LabeledValues]:
-    """Cut one 2-D table into views of the given widths."""
+    """Split one 2-D table into views of the given widths."""
     labeled = unwrap_container(X, "view_0")
     if not sparse.issparse(labeled.values) and not isinstance(labeled.values, np.ndarray | Rows):
         labeled = LabeledValues(np.asarray(X))
@@ -44,7 +44,7 @@ def cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, LabeledValues]:
         raise ViewError(msg)
     if isinstance(labeled.values, Rows):
         msg = (
-            "view_sizes cuts arrays in memory; X is on disk. Pass a file for each view, or "
+            "view_sizes splits arrays in memory, but X is on disk. Pass one file per view, or "
             "np.asarray(open_rows(...))."
         )
         raise ViewError(msg)
@@ -58,7 +58,7 @@ def cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, LabeledValues]:
 
 
 def as_stored(view: Any, name: str) -> StoredView:
-    """Rows on disk as they are; any other view as `as_view` brings it."""
+    """Rows on disk unchanged; other views converted by `as_view`."""
     if not isinstance(view, Rows):
         return as_view(view, name)
     _check_shape(view.shape, name)
@@ -66,7 +66,7 @@ def as_stored(view: Any, name: str) -> StoredView:
 
 
 def as_view(view: Any, name: str) -> View:
-    """Bring one view to float32 or float64, dense or CSR, without a copy where it is already so."""
+    """Convert a view to float32 or float64, dense or CSR, without an unnecessary copy."""
     if not sparse.issparse(view):
         view = np.asanyarray(view) if isinstance(view, np.memmap) else np.asarray(view)
     _check_shape(view.shape, name)
@@ -81,14 +81,14 @@ def as_view(view: Any, name: str) -> View:
         return matrix
     try:
         dense: NDArray[np.floating[Any]] = view.astype(dtype, copy=False)
-    except ValueError as error:  # an array of objects, some of them text
+    except ValueError as error:  # an object array that contains text
         msg = f"View '{name}' holds values that are not numbers ({error}). Encode or drop them."
         raise ViewError(msg) from None
     return dense
 
 
 def _check_shape(shape: tuple[int, ...], name: str) -> None:
-    """Refuse what has no samples or no features, or is no matrix."""
+    """Refuse a shape that is not 2-D, or has no samples or no features."""
     if len(shape) != 2:
         msg = f"View '{name}' has {len(shape)} dimensions; expected 2 (samples by features)."
         raise ViewError(msg)
@@ -102,7 +102,7 @@ def _check_shape(shape: tuple[int, ...], name: str) -> None:
 
 
 def _float_dtype(view: Any, name: str) -> np.dtype[Any]:
-    """The dtype of a view of numbers; refuses others."""
+    """Floating dtype for a numeric view; refuses others."""
     kind = view.dtype.kind
     if kind == "c":
         msg = (
@@ -119,13 +119,13 @@ def _float_dtype(view: Any, name: str) -> np.dtype[Any]:
 
 
 def check_same_rows(views: Sequence[StoredView], names: Sequence[str]) -> None:
-    """All views describe the same samples."""
+    """Check that all views have the same number of rows."""
     for view, name in zip(views, names, strict=True):
         if view.shape[0] != views[0].shape[0]:
             msg = (
                 f"View '{name}' has {view.shape[0]} rows; view '{names[0]}' has "
-                f"{views[0].shape[0]}. All views must describe the same samples: bring tables "
-                "together with MultiViewData.align, or pass `present=` to mark missing rows."
+                f"{views[0].shape[0]}. All views must describe the same samples: join tables "
+                "with MultiViewData.align, or pass `present=` to mark missing rows."
             )
             raise ViewError(msg)
 
@@ -133,7 +133,7 @@ def check_same_rows(views: Sequence[StoredView], names: Sequence[str]) -> None:
 def check_values(view: StoredView, name: str, present: NDArray[np.bool_]) -> None:
     """Clear `present` where a whole row is NaN; refuse other NaN, inf and overflowing squares.
 
-    With scikit-learn's `assume_finite` nothing is looked at: rows on disk are not read.
+    With scikit-learn's `assume_finite` no check is made: rows on disk are not read.
     """
     if get_config()["assume_finite"]:
         return
@@ -159,7 +159,7 @@ def check_values(view: StoredView, name: str, present: NDArray[np.bool_]) -> Non
 
 
 def row_pieces(view: StoredView) -> Iterator[slice]:
-    """Slices of rows small enough to look at one after the other."""
+    """Slices of rows of bounded size."""
     n, d = view.shape
     step = max(1, CHECKED_BYTES // (d * view.dtype.itemsize))
     for start in range(0, n, step):
@@ -167,7 +167,7 @@ def row_pieces(view: StoredView) -> Iterator[slice]:
 
 
 def read_rows(view: StoredView, rows: Any) -> View:
-    """Some rows as values; those of a file are read."""
+    """Values of some rows; those of a file are read."""
     values: Any = view[rows]
     return np.asarray(values) if isinstance(values, Rows) else values
 
@@ -177,7 +177,7 @@ def _dense(rows: View) -> NDArray[Any]:
 
 
 def _find_missing(rows: NDArray[Any], name: str, present: NDArray[np.bool_], start: int) -> None:
-    """Clear `present` for rows of nothing but NaN; refuse rows that are broken in part."""
+    """Clear `present` for rows that are all NaN; refuse rows with some NaN or inf."""
     is_nan = np.isnan(rows)
     present &= ~is_nan.all(axis=1)
     broken = np.flatnonzero(present & ~np.isfinite(rows).all(axis=1))
@@ -187,8 +187,8 @@ def _find_missing(rows: NDArray[Any], name: str, present: NDArray[np.bool_], sta
     if is_nan[i].any():
         msg = (
             f"View '{name}' contains NaN in part of row {start + i} ({int(is_nan[i].sum())} of "
-            f"{rows.shape[1]} features). A sample may lack a whole view (a row of nothing but "
-            "NaN); fill or drop the scattered ones, for example with sklearn.impute.SimpleImputer."
+            f"{rows.shape[1]} features). A sample may lack a whole view (a row that is all "
+            "NaN); impute or drop scattered NaN, for example with sklearn.impute.SimpleImputer."
         )
     else:
         msg = (

@@ -1,4 +1,4 @@
-"""Which files are opened as what."""
+"""Open views on disk, by file format."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ FORMATS: dict[str, type[File]] = {
 
 
 def open_rows(where: Where, *, key: str | None = None) -> Rows:
-    """Open a view on disk; its rows are read when they are asked for.
+    """Open a view on disk; its rows are read on demand.
 
     Parameters
     ----------
     where : path, pattern, folder or list of paths
-        A `.npy`, `.zarr`, `.parquet`, `.arrow`, `.feather`, `.h5` or `.hdf5` file. The files of a
-        pattern (`"img_*.npy"`) or a folder are the parts of one view, in the natural order of
-        their names: part-2 before part-10. Those of a list stay in its order.
+        A `.npy`, `.zarr`, `.parquet`, `.arrow`, `.feather`, `.h5` or `.hdf5` file. The files that
+        match a pattern (`"img_*.npy"`), or are in a folder, are the parts of one view, in the
+        natural order of their names: part-2 before part-10. A list keeps its order.
     key : str, optional
         Name of the array in an HDF5 file or a Zarr group, or of the column that holds the vectors.
-        None takes the only 2-D array, the only column of lists, or all columns of numbers.
+        None: the only 2-D array, the only column of lists, or all numeric columns.
 
     Returns
     -------
     Rows
-        What every estimator takes as a view.
+        A view for any estimator of this package.
 
     Examples
     --------
@@ -60,12 +60,12 @@ def open_rows(where: Where, *, key: str | None = None) -> Rows:
     others = [path for path in paths if _ending(path) != _ending(paths[0])]
     if others:
         msg = (
-            f"{paths[0]} and {others[0]} are of two formats; expected parts of one. Name "
-            "those of one format, for example with a pattern."
+            f"{paths[0]} and {others[0]} have different formats; expected one. "
+            "Select the files of one format, for example with a pattern."
         )
         raise ViewError(msg)
     opened = [_open(path, key) for path in paths]
-    parts = [part for part in opened if len(part)] or opened[:1]  # an empty one has no features
+    parts = [part for part in opened if len(part)] or opened[:1]  # empty parts have no features
     for part in parts:
         _check_alike(parts[0], part)
     return parts[0] if len(parts) == 1 else Joined(parts)
@@ -92,7 +92,7 @@ def _find(where: Where) -> list[Path]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """The files of a folder that can be opened."""
+    """The files of a folder in a supported format."""
     found = [item for item in folder.iterdir() if not item.name.startswith((".", "_"))]
     known = sorted((item for item in found if _ending(item) in FORMATS), key=_natural)
     if not known:
@@ -102,7 +102,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _open(path: Path, key: str | None) -> File:
-    """One file; whatever goes wrong in a library is one sentence."""
+    """Open one file; errors of libraries become one sentence."""
     ending = _ending(path)
     if ending == ".npz":
         msg = f"{path} is an archive; expected {_expected()}. Unpack it: each array is a .npy."
@@ -117,7 +117,7 @@ def _open(path: Path, key: str | None) -> File:
         return FORMATS[ending](path, key)
     except (EngineUnavailableError, ViewError):
         raise
-    except Exception as error:  # damaged files make the libraries fail in any way
+    except Exception as error:  # libraries raise all kinds of errors for damaged files
         reason = f"{type(error).__name__}: {error}".splitlines()[0]
         msg = (
             f"{path} cannot be read as a {ending} file ({reason}). It may be damaged, cut short or "
@@ -127,12 +127,12 @@ def _open(path: Path, key: str | None) -> File:
 
 
 def _check_alike(first: File, other: File) -> None:
-    """Parts of one view have the same features of the same kind."""
+    """Parts of one view must agree in width and dtype."""
     if (first.shape[1], first.dtype) != (other.shape[1], other.dtype):
         msg = (
             f"{first.path} has {first.shape[1]} features of {first.dtype}, {other.path} has "
-            f"{other.shape[1]} of {other.dtype}; expected parts of one view. Name only its own "
-            "files, or convert them."
+            f"{other.shape[1]} of {other.dtype}; expected the parts of one view. Select only "
+            "its own files, or convert them."
         )
         raise ViewError(msg)
 
@@ -147,7 +147,7 @@ def is_zarr(path: Path) -> bool:
 
 
 def _natural(path: Path) -> list[Any]:
-    """Digits compare as numbers."""
+    """Sort key that compares digits as numbers."""
     parts = re.split(r"(\d+)", str(path))
     return [int(part) if part.isdecimal() else part for part in parts]
 

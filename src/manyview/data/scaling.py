@@ -1,10 +1,10 @@
-"""How a view is scaled before it enters the model.
+"""Scaling of views before they enter the model.
 
 A scaled row is  x' = f · (map(x) ∘ scale − offset):  an element-wise map (the identity or
-the square root), a column affine and a row factor f. `scale` and `offset` are fixed by one pass
-over the data, f by a second. A scaling is applied block by block inside the matrix
-products; the scaled view never exists as a second copy of the data. A view may be scaled in several
-ways; each scaled view enters the model as a view of its own.
+the square root), an affine map of the columns and a row factor f. `scale` and `offset` are computed
+in one pass over the data, f in a second. A scaling is applied block by block inside the matrix
+products; the scaled view is never stored as a copy of the data. A view may have several scalings;
+each scaled view enters the model as a view of its own.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ColumnMoments:
 
 @dataclass(frozen=True)
 class ViewScaling:
-    """One scaling of one view; `None` leaves that part of the map out."""
+    """One scaling of one view; a part that is `None` is not applied."""
 
     view: int
     name: str | None = None  # of `SCALINGS`
@@ -71,7 +71,7 @@ class ViewScaling:
 
 
 def is_scale(scale: Any, *others: str) -> bool:
-    """Whether scalings stand for a `scale`, or it is one of the names that a method adds."""
+    """Whether `scale` is valid, or one of the additional names of a method."""
     if scale is not None and not isinstance(scale, str | Sequence):
         return False
     names = ["auto"] if scale is None else [scale] if isinstance(scale, str) else list(scale)
@@ -81,12 +81,12 @@ def is_scale(scale: Any, *others: str) -> bool:
 
 
 def scale_name(scale: str | Sequence[str] | None) -> str:
-    """A `scale` in one word, as the command line takes it."""
+    """Text form of a `scale`, as on the command line."""
     return "none" if scale is None else scale if isinstance(scale, str) else ",".join(scale)
 
 
 def scaling_names(scale: str | Sequence[str]) -> tuple[str, ...]:
-    """Scalings that the estimator's `scale` stands for."""
+    """The scalings of the estimator's `scale`."""
     if isinstance(scale, str):
         return AUTO if scale == "auto" else (scale,)
     return tuple(scale)
@@ -112,7 +112,7 @@ def _fit_scaling(name: str, v: int, columns: ColumnMoments) -> ViewScaling:
         return ViewScaling(v, name, scale=scale)
     if name in ("z", "z-l2"):
         deviation = columns.deviation
-        # a constant column carries nothing: its rounding noise must not become unit variance
+        # a constant column has no information: rounding noise must not become unit variance
         varies = deviation > 8 * columns.resolution * np.abs(columns.mean)
         scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
         return ViewScaling(

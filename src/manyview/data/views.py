@@ -1,8 +1,8 @@
 """The data model: samples described by several views, validated once.
 
 A view is a dense array (in memory or memory-mapped), a CSR array or rows on disk (`Rows`), of shape
-(n_samples, d_v). What a view is gets decided here and nowhere else; after this module no function
-checks shapes, types or NaN.
+(n_samples, d_v). Validation happens here and nowhere else: no function below this module checks
+shapes, types or NaN.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ from manyview.exceptions import ViewError
 
 @dataclass(frozen=True, eq=False)
 class MultiViewData:
-    """Views of the same samples, checked and ready to cluster.
+    """Views of the same samples, validated.
 
-    Build one with :meth:`of` or :meth:`align`. Length and indexing run over samples, so that
-    scikit-learn's splitters cut it as they cut an array.
+    Create one with :meth:`of` or :meth:`align`. Length and indexing refer to samples, so that
+    scikit-learn's splitters treat it like an array.
 
     Attributes
     ----------
     views : tuple of arrays, CSR arrays or Rows, each of shape (n_samples, d_v)
-        float32 or float64. Rows of a view that a sample lacks hold NaN or anything; see `present`.
+        float32 or float64. The row of a missing view may hold NaN or any value; see `present`.
     view_names : tuple of str
-        One name a view.
+        Name of each view.
     sample_names : pandas.Index or None
-        Names of the samples, where the input had some.
+        Names of the samples, if the input has them.
     feature_names : tuple of (array of object or None)
-        Names of the features of each view, where the input had some.
+        Names of the features of each view, if the input has them.
     present : array of bool of shape (n_samples, n_views), or None
-        Which views each sample has; None where nothing is missing.
+        Which views each sample has; None if no view is missing.
 
     Examples
     --------
@@ -84,19 +84,20 @@ class MultiViewData:
         view_sizes: Sequence[int] | None = None,
         present: object = None,
     ) -> MultiViewData:
-        """Check views of any supported form and wrap them.
+        """Validate and wrap views of any supported type.
 
         Parameters
         ----------
         X : list or dict of views; one 2-D table; MuData; MultiViewData
             A view is a 2-D array, a sparse matrix, a DataFrame of pandas or Polars, an Arrow table,
-            an AnnData, or rows on disk: what `open_rows` gives, or a path or pattern for it. A dict
-            names its views. One table is cut into views by `view_sizes`. Of a MuData each modality
-            is a view, and the samples are those that any modality has.
+            an AnnData, or rows on disk: the result of `open_rows`, or a path or pattern for it. The
+            keys of a dict are the names of the views. One table is split into views by
+            `view_sizes`. The modalities of a MuData are views, and all samples that are in any
+            modality are used.
         view_sizes : sequence of int, optional
-            Widths of the views inside one 2-D array; None reads it as one view.
+            Number of features of each view inside one 2-D array; None: it is one view.
         present : array of bool of shape (n_samples, n_views), optional
-            False where a sample lacks a view. A row of nothing but NaN is taken as lacking, too.
+            False where a sample lacks a view. A row that is all NaN marks a missing view, too.
 
         Returns
         -------
@@ -111,7 +112,7 @@ class MultiViewData:
         else:
             labeled_views = cut(X, view_sizes)
         if not labeled_views:
-            msg = "No views were given; expected at least one 2-D array."
+            msg = "Received no views; expected at least one 2-D array."
             raise ViewError(msg)
         return cls._of_sheets(labeled_views, present)
 
@@ -122,20 +123,20 @@ class MultiViewData:
         *,
         how: Literal["inner", "outer"] = "inner",
     ) -> MultiViewData:
-        """Bring tables together by the names of their samples.
+        """Join tables by the names of their samples.
 
         Parameters
         ----------
         views : dict or list of DataFrames or AnnData
-            The index (or `obs_names`) of each holds its sample names, in any order.
+            The index (or `obs_names`) of each table holds its sample names, in any order.
         how : {"inner", "outer"}, default="inner"
-            Keep the samples that every table has, or all samples; with "outer", what a sample lacks
-            is marked in `present`.
+            Keep the samples that are in all tables, or in any; with "outer", missing views are
+            marked in `present`.
 
         Returns
         -------
         MultiViewData
-            Samples in the order in which the tables first name them.
+            Samples in order of their first appearance.
         """
         if how not in ("inner", "outer"):
             msg = f"how={how!r} is unknown; expected 'inner' or 'outer'."
@@ -155,7 +156,7 @@ class MultiViewData:
     def _of_sheets(
         cls, labeled_views: Mapping[str, LabeledValues], present: object
     ) -> MultiViewData:
-        """Check the values of views whose rows stand in one order."""
+        """Validate views whose rows are in the same order."""
         views = tuple(as_stored(labeled.values, name) for name, labeled in labeled_views.items())
         check_same_rows(views, tuple(labeled_views))
         data = cls(
@@ -184,7 +185,7 @@ class MultiViewData:
 
     @property
     def arrays(self) -> tuple[View, ...]:
-        """The views in memory; those on disk are read each time."""
+        """The views in memory; those on disk are read at each access."""
         return tuple(np.asarray(X) if isinstance(X, Rows) else X for X in self.views)
 
     @property
@@ -196,7 +197,7 @@ class MultiViewData:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Shape of the views side by side; scikit-learn's splitters read it."""
+        """Shape of the concatenated views, for scikit-learn's splitters."""
         return self.n_samples, sum(self.n_features)
 
     @property
@@ -209,9 +210,9 @@ class MultiViewData:
         return self.n_samples
 
     def __getitem__(self, rows: Any) -> MultiViewData:
-        """Samples chosen by a slice, a mask, indices or one index; the result has all views.
+        """Samples selected by a slice, a mask, indices or one index; the result has all views.
 
-        Of views on disk a slice, or a mask that keeps all, stays there; other rows are read.
+        Views on disk stay there for a slice, or a mask that keeps all rows; else rows are read.
         """
         if isinstance(rows, tuple):  # scikit-learn indexes arrays as X[rows, ...]
             rows = rows[0]
@@ -230,11 +231,11 @@ class MultiViewData:
         )
 
     def in_memory(self) -> MultiViewData:
-        """The same views with those on disk read."""
+        """The same views, all in memory."""
         return replace(self, views=self.arrays)
 
     def in_order(self, view_names: Sequence[str]) -> MultiViewData:
-        """The same views in the order of their names."""
+        """The same views in the given order of names."""
         order = [self.view_names.index(name) for name in view_names]
         return replace(
             self,
@@ -245,7 +246,7 @@ class MultiViewData:
         )
 
     def __repr__(self) -> str:
-        """One line: sizes, names, and what is missing."""
+        """One line: sizes, names, and the share of missing rows."""
         views = ", ".join(
             f"{name} ({width})"
             for name, width in zip(self.view_names, self.n_features, strict=True)
@@ -255,7 +256,7 @@ class MultiViewData:
 
 
 def is_list_of_views(X: object) -> bool:
-    """Whether X is a bare collection of views, which a splitter would cut over views."""
+    """Whether X is a plain list or dict of views, which a splitter would split by views."""
     if sparse.issparse(X):  # a DOK array is a Mapping, too
         return False
     if isinstance(X, Mapping):
@@ -266,13 +267,13 @@ def is_list_of_views(X: object) -> bool:
 
 
 def is_one_table(X: object) -> bool:
-    """Whether X is a table as scikit-learn knows them, and not a container of views."""
+    """Whether X is a single table in the sense of scikit-learn, not a container of views."""
     is_container = isinstance(X, MultiViewData | Rows | str | os.PathLike) or is_list_of_views(X)
     return not (is_container or is_annotated(X) or is_multimodal(X))
 
 
 def sample_names(X: Any) -> pd.Index | None:
-    """Names of the samples of anything that `of` takes, without a look at its values."""
+    """Names of the samples of anything that `of` accepts, without access to its values."""
     if isinstance(X, MultiViewData):
         return X.sample_names
     views = _named(X).values() if is_list_of_views(X) else [X]
@@ -280,7 +281,7 @@ def sample_names(X: Any) -> pd.Index | None:
 
 
 def _n_dims(view: object) -> int:
-    """Number of dimensions of anything that may be a view; ragged lists count as 1-D."""
+    """Number of dimensions of a potential view; ragged lists count as 1-D."""
     if isinstance(view, str | os.PathLike):
         return 2
     if hasattr(view, "shape"):
@@ -293,14 +294,14 @@ def _n_dims(view: object) -> int:
 
 
 def _named(X: Any) -> dict[str, Any]:
-    """Views by name: the keys of a dict, else view_0, view_1 and so on."""
+    """Views by name: the keys of a dict, else view_0, view_1, …."""
     if isinstance(X, Mapping):
         return {str(name): view for name, view in X.items()}
     return {f"view_{v}": view for v, view in enumerate(X)}
 
 
 def _presence(labeled_views: Sequence[LabeledValues]) -> NDArray[np.bool_] | None:
-    """Which samples are in each labeled; None where all are in all."""
+    """Which samples each view has; None if no view is missing."""
     if all(labeled.present is None for labeled in labeled_views):
         return None
     shown = [np.True_ if labeled.present is None else labeled.present for labeled in labeled_views]
@@ -308,7 +309,7 @@ def _presence(labeled_views: Sequence[LabeledValues]) -> NDArray[np.bool_] | Non
 
 
 def _with_presence(data: MultiViewData, present: Any) -> MultiViewData:
-    """Check all values, and mark what is missing by `present` or by rows of NaN."""
+    """Check all values, and mark missing views by `present` or by rows of NaN."""
     n, V = data.n_samples, data.n_views
     mask = np.ones((n, V), dtype=bool)
     if data.present is not None:
@@ -318,7 +319,7 @@ def _with_presence(data: MultiViewData, present: Any) -> MultiViewData:
         if given.shape != (n, V) or given.dtype.kind not in "biu":
             msg = (
                 f"`present` has shape {given.shape} and dtype {given.dtype}; "
-                f"expected booleans of shape ({n}, {V}): one row a sample, one column a view."
+                f"expected booleans of shape ({n}, {V}): one row per sample, one column per view."
             )
             raise ViewError(msg)
         mask &= given.astype(bool)

@@ -1,7 +1,7 @@
-"""Engines: where the rows live, and how every block of them is visited.
+"""Engines: where the rows are stored, and how blocks of rows are visited.
 
-One rule: arrays with a sample axis stay inside the engine; everything that the solver holds is
-small and float64. To add an engine, write its methods in one file and name it in `choose_engine`.
+Arrays with a sample axis stay inside the engine; everything that the solver holds is small and
+float64. To add an engine, implement its methods in one file and register it in `choose_engine`.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ RowFilter: TypeAlias = Callable[..., NDArray[np.bool_]]  # of the rows of a bloc
 logger = logging.getLogger(__name__)
 
 ROW_BYTES = 20  # weight, group and label of a sample
-BLOCK_BYTES = 1 << 25  # enough rows for BLAS to run at speed, few enough for small temporaries
-BLOCK_CHUNKS = 12  # at most: what is made of narrow rows is wider than they are
+BLOCK_BYTES = 1 << 25  # enough rows for efficient BLAS, few enough for small temporaries
+BLOCK_CHUNKS = 12  # maximum: results of narrow rows are wider than the rows
 
 
 class Engine(Protocol):
-    """Where the sample rows live, and how every block of them is visited.
+    """Where the rows are stored, and how blocks of rows are visited.
 
     A visit is a top-level function `visit(block, kernels, *shared) -> (block, result)`. It returns
-    the changed block; the engine decides where that is kept.
+    the updated block; the engine decides where that is stored.
     """
 
     name: str
@@ -47,24 +47,24 @@ class Engine(Protocol):
     n_samples: int
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
-        """Take the rows in, cut into blocks of whole chunks, each view as given."""
+        """Load the rows, split into blocks of whole chunks, without scaling."""
 
     def apply_scalings(
         self, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
     ) -> FloatArray:
-        """Scale the views anew; returns the distinct numbers of scaled views present.
+        """Replace the scalings; returns the distinct numbers of scaled views present.
 
-        Those of `n_present` are among them.
+        They include those of `n_present`.
         """
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
-        """Some rows, or all of them where there are no more: starts are made on them."""
+        """A random subset of the rows, or all if there are no more, for initialization."""
 
     def subsample(self, n_rows: int, rng: np.random.Generator) -> Engine:
-        """An engine with some of the rows, each view as given; this one if it has no more."""
+        """An engine with a random subset of the rows, unscaled; this one if it has no more."""
 
     def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
-        """Visit all blocks; add what they return, in the order of the blocks."""
+        """Visit all blocks; sum the results in the order of the blocks."""
 
     def scan(
         self,
@@ -74,26 +74,26 @@ class Engine(Protocol):
         *shared: object,
         row_filter: RowFilter | None = None,
     ) -> T:
-        """Visit all chunks in the order of `seed`; hand each what the one before returned.
+        """Visit all chunks in a random order by `seed`, passing a carry from one to the next.
 
-        A visit gets (block, kernels, carry, order of the rows in the chunk, *shared). Of rows that
-        `row_filter(block, kernels, carry, *shared)` picks before the first visit, those alone are
-        gathered from all blocks, and visited in an order drawn from `seed`.
+        A visit gets (block, kernels, carry, order of the rows in the chunk, *shared). With a
+        `row_filter(block, kernels, carry, *shared)`, only the rows that it selects before the first
+        visit are gathered from all blocks and visited, in a random order by `seed`.
         """
 
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
-        """Bring one sample-sized array to the host, in the order of the rows."""
+        """Collect one array with a sample axis, in the order of the rows."""
 
 
 def rows_per_block(row_bytes: int, n_bytes: float = BLOCK_BYTES) -> int:
-    """Rows of a block of so many bytes: whole chunks, at least one, and not too many."""
+    """Rows of a block of `n_bytes`: whole chunks, at least one, at most `BLOCK_CHUNKS`."""
     return int(np.clip(n_bytes // (CHUNK_ROWS * row_bytes), 1, BLOCK_CHUNKS)) * CHUNK_ROWS
 
 
 def choose_engine(
     engine: str, device: str, data: MultiViewData, memory_limit: float | None = None
 ) -> InMemory:
-    """Engine and kernels by name; "auto" is what fits the data and the machine."""
+    """Engine and kernels by name; "auto" depends on the data and the machine."""
     from manyview.engines.memory import InMemory
     from manyview.engines.streaming import Streaming
 

@@ -1,4 +1,4 @@
-"""Rows in memory, or memory-mapped and left to the operating system."""
+"""Engine for rows in memory, or memory-mapped."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIELDS = ("views", "group", "labels", "projection", "stashed", "distance_bounds"
 
 
 class InMemory:
-    """Blocks are slices of the user's arrays; labels and projections are kept beside them."""
+    """Blocks are slices of the user's arrays, with their labels and projections."""
 
     name = "memory"
 
@@ -40,7 +40,7 @@ class InMemory:
         self.changed: frozenset[str] = frozenset()  # fields that the last `map_reduce` replaced
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
-        """Cut the rows into blocks of whole chunks; views on disk are read."""
+        """Split the rows into blocks of whole chunks; views on disk are read."""
         self._data = data.in_memory()
         self.n_samples = data.n_samples
         if self._block_rows is None:
@@ -52,7 +52,7 @@ class InMemory:
     def apply_scalings(
         self, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
     ) -> FloatArray:
-        """Scale the rows; row factors come by a visit."""
+        """Scale the rows; row factors are set by a visit."""
         present = self._data.present
         which = [scaling.view for scaling in scalings]
         counts = (
@@ -77,7 +77,7 @@ class InMemory:
         return known.astype(np.float64)
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
-        """All blocks where that is no more than `n_rows`, else rows drawn without replacement."""
+        """All blocks if there are at most `n_rows` rows, else rows drawn without replacement."""
         if n_rows >= self.n_samples:
             return tuple(self._blocks)
         chosen = np.sort(rng.choice(self.n_samples, n_rows, replace=False))
@@ -100,12 +100,12 @@ class InMemory:
         return engine
 
     def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
-        """Visit the blocks in order; add as they come, so that one result is held at a time."""
+        """Visit the blocks in order; add results at once, so that only one is held."""
         total: T = reduce(add, self._visit_all(visit, *shared))
         return total
 
     def _visit_all(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> Iterator[Any]:
-        """Blocks side by side where each thread gets one; of fewer, BLAS shares the products."""
+        """Visit blocks in parallel if there is one per thread; else BLAS is multi-threaded."""
 
         def go(block: Block) -> tuple[Block, T]:
             return visit(block, self.kernels, *shared)
@@ -123,7 +123,7 @@ class InMemory:
             yield result
 
     def _hold(self, before: Block, after: Block) -> Block:
-        """Keep what a visit made of a block: here, where it is."""
+        """Store an updated block; here it stays in memory."""
         return after
 
     def scan(
@@ -157,7 +157,7 @@ class InMemory:
         seed: int,
         *shared: object,
     ) -> T:
-        """Gather chosen rows, no more at once than a block may have, and visit them."""
+        """Gather the selected rows, at most a block at a time, and visit them."""
 
         def pick(block: Block) -> NDArray[np.bool_]:
             return row_filter(block, self.kernels, carry, *shared)
@@ -182,7 +182,7 @@ class InMemory:
         return Block((), joined("weights"), joined("group"), joined("labels"), joined("projection"))
 
     def _by_block(self, rows: IntArray) -> Iterator[tuple[Block, slice, IntArray]]:
-        """Each block that has some of the rows, which of them it has, and where; rows rise."""
+        """Each block with some of the sorted rows, which of them, and their positions in it."""
         assert self._block_rows is not None
         which, begins = np.unique(rows // self._block_rows, return_index=True)
         for position, own in zip(which, pairwise([*begins, len(rows)]), strict=True):
@@ -194,7 +194,7 @@ class InMemory:
         return np.concatenate([getattr(block, field) for block in self._blocks])
 
     def put_labels(self, labels: NDArray[np.int32]) -> None:
-        """Give each row its label."""
+        """Set the labels of all rows."""
         for position, rows in enumerate(self._row_slices()):
             self._blocks[position] = replace(self._blocks[position], labels=labels[rows].copy())
 
@@ -205,7 +205,7 @@ class InMemory:
 
 
 def _view_rows(data: MultiViewData, scaling: ViewScaling, rows: slice) -> ViewRows:
-    """Rows of one scaled view; what a sample lacks gets the factor zero."""
+    """Rows of one scaled view; missing rows get the factor zero."""
     values = _slice_rows(data.arrays[scaling.view], rows)
     factor = absent = None
     if data.present is not None and not data.present[rows, scaling.view].all():
@@ -216,7 +216,7 @@ def _view_rows(data: MultiViewData, scaling: ViewScaling, rows: slice) -> ViewRo
 
 
 def _slice_rows(view: View, rows: slice) -> View:
-    """Some rows, nothing copied: scipy copies what it slices, and indices of 64 bits."""
+    """A slice of rows without a copy: scipy would copy data and 64-bit indices."""
     if not isinstance(view, sparse.csr_array):
         return view[rows]
     ends = view.indptr[rows.start : rows.stop + 1]
@@ -227,7 +227,7 @@ def _slice_rows(view: View, rows: slice) -> View:
 
 
 def _slice(block: Block, rows: slice | IntArray) -> Block:
-    """Some rows of a block, without its views: the label step does not read them."""
+    """Some rows of a block, without its views, which the label step does not need."""
     return Block(
         (), block.weights[rows], block.group[rows], block.labels[rows], block.projection[rows]
     )

@@ -1,9 +1,9 @@
-"""Passes that are written down, so that a fit that was killed goes on where it was.
+"""Recording and replay of passes, so that a fit that was killed can resume.
 
-A fit that resumes runs the same program again. A pass that is in the journal is not made: the
-solver is told what it returned. Before the first pass that is not, the rows are brought to the
-state that they had: visits that changed more than labels are made again (projections are not
-history, they can be computed), and the labels are taken from the journal.
+A fit that resumes runs the same program again. A pass that is in the journal is replayed: its
+recorded result is returned. Before the first pass that is not, the state of the rows is restored:
+visits that changed more than labels are repeated (projections can be recomputed), and the labels
+are taken from the journal.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 
 class Journal(Protocol):
-    """Where passes are written down, in the order in which they were made."""
+    """Record of the passes, in order."""
 
     def replay(self, number: int) -> tuple[Any, bool] | None:
-        """What a pass returned, and whether it changed more than labels; None beyond the last."""
+        """Result of a pass, and whether it changed more than labels; None after the last."""
 
     def write(
         self,
@@ -37,10 +37,10 @@ class Journal(Protocol):
         is_remade: bool,
         labels: NDArray[np.int32] | None,
     ) -> None:
-        """Note a pass; `labels` where it changed them."""
+        """Record a pass, with `labels` if it changed them."""
 
     def labels(self) -> NDArray[np.int32] | None:
-        """The labels after the last pass; None where no pass has changed them."""
+        """The labels after the last pass; None if no pass has changed them."""
 
 
 class ReplayEngine:
@@ -55,7 +55,7 @@ class ReplayEngine:
         self.name, self.kernels, self.n_samples = engine.name, engine.kernels, 0
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
-        """Take the rows in; what was done to other rows is past."""
+        """Load the rows; passes over earlier rows no longer count."""
         self._to_remake.clear()
         self._engine.load(data, weights)
         self.n_samples = self._engine.n_samples
@@ -63,23 +63,23 @@ class ReplayEngine:
     def apply_scalings(
         self, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
     ) -> FloatArray:
-        """Scale the views anew."""
+        """Replace the scalings."""
         self._to_remake.clear()
         return self._engine.apply_scalings(scalings, n_present)
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
-        """Some rows as they are now. Few samples only are solved so: they are not recorded."""
+        """A subset of the rows in their current state; work on it is not recorded."""
         self._catch_up()
         self._journal = None
         return self._engine.sample(n_rows, rng)
 
     def subsample(self, n_rows: int, rng: np.random.Generator) -> Engine:
-        """An engine with some of the rows, which is not recorded."""
+        """An engine with a subset of the rows, which is not recorded."""
         subset = self._engine.subsample(n_rows, rng)
         return self if subset is self._engine else subset
 
     def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
-        """Visit all blocks, or tell what came of it."""
+        """Visit all blocks, or replay the recorded result."""
         known = self._replay_next()
         if known is not None:
             result, is_remade = known
@@ -99,7 +99,7 @@ class ReplayEngine:
         *shared: object,
         row_filter: RowFilter | None = None,
     ) -> T:
-        """Visit all chunks, or tell what came of it."""
+        """Visit all chunks, or replay the recorded result."""
         known = self._replay_next()
         if known is not None:
             return known[0]  # type: ignore[no-any-return]
@@ -108,7 +108,7 @@ class ReplayEngine:
         return result
 
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
-        """Bring one sample-sized array to the host; while passes are told, the labels after all."""
+        """Collect one array with a sample axis; during replay, the labels after all passes."""
         if self._is_behind and field == "labels" and self._next() is not None:
             assert self._journal is not None
             latest = self._journal.labels()
@@ -121,7 +121,7 @@ class ReplayEngine:
         return None if self._journal is None else self._journal.replay(self._number)
 
     def _replay_next(self) -> tuple[Any, bool] | None:
-        """The next pass, if it is in the journal; else the rows are brought up to date."""
+        """The next pass, if it is in the journal; else the state of the rows is restored."""
         known = self._next()
         if known is None:
             self._catch_up()
@@ -130,13 +130,13 @@ class ReplayEngine:
         return known
 
     def _remember(self, visit: Callable[..., Any], shared: tuple[object, ...]) -> None:
-        """Of a visit made several times in a row, only the last needs to be made again."""
+        """Add a visit to repeat; of consecutive equal visits only the last is needed."""
         if self._to_remake and self._to_remake[-1][0] is visit:
             self._to_remake.pop()
         self._to_remake.append((visit, shared))
 
     def _catch_up(self) -> None:
-        """Bring the rows to the state after the last pass that was told."""
+        """Restore the state of the rows after the last replayed pass."""
         if not self._is_behind:
             return
         self._is_behind = False

@@ -1,8 +1,8 @@
-"""Rows on disk, read ahead on a thread while the block before is computed.
+"""Out-of-core engine: rows on disk, read ahead on a thread while the previous block is computed.
 
-Nothing is read until a visit looks at the values, so a visit that needs only labels or projections
-reads nothing. What grows with the samples is held in memory up to a limit and beyond it in scratch
-files, which have no name and vanish with the process.
+Rows are read when a visit needs their values; a visit that needs only labels or projections reads
+nothing. Arrays with a sample axis are held in memory up to a limit and beyond it in scratch files,
+which have no name and are removed with the process.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ from manyview.utils.types import FloatArray, IntArray
 
 A = TypeVar("A", bound="NDArray[Any] | sparse.csr_array[Any]")
 
-BLOCKS_HELD = 16  # read, coming, and what kernels make of one; with room to spare
-AHEAD = 1  # blocks of a view that are read before they are asked for
+BLOCKS_HELD = 16  # blocks being computed and read, and temporaries of kernels; generous
+AHEAD = 1  # blocks of a view that are read ahead
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a stream keeps to its memory."""
+    """Block size and memory of a streaming fit, within its limit."""
 
     block_rows: int
-    room: float  # bytes for what is made of the rows; the rest goes to scratch files
+    room: float  # bytes for arrays with a sample axis; the rest goes to scratch files
 
     @classmethod
     def of(
         cls, n_samples: int, row_bytes: int, limit: float, block_rows: int | None = None
     ) -> Plan:
-        """Half of what is free for blocks, at most; refuses a limit that leaves no block."""
+        """At most half of the free memory for blocks; refuses a limit too small for one."""
         chunk_bytes = CHUNK_ROWS * row_bytes
         free = limit - n_samples * ROW_BYTES
         if free < BLOCKS_HELD * chunk_bytes:
             needed = n_samples * ROW_BYTES + BLOCKS_HELD * chunk_bytes
             msg = (
                 f"Streaming {n_samples} samples needs about {needed / 1e6:.0f} MB; "
-                f"memory_limit allows {limit / 1e6:.0f} MB. Raise it."
+                f"memory_limit allows {limit / 1e6:.0f} MB. Raise memory_limit."
             )
             raise MemoryError(msg)
         if block_rows is None:
@@ -62,12 +62,12 @@ class Plan:
 
 
 def default_limit() -> float:
-    """Bytes that a stream keeps to where the user sets no limit."""
+    """Memory limit in bytes if the user sets none."""
     return installed_memory() / 4
 
 
 class Streaming(InMemory):
-    """The blocks of `InMemory`, but for views on disk: those are read for each visit."""
+    """Like `InMemory`, but views on disk stay there and are read in each visit."""
 
     name = "stream"
 
@@ -78,7 +78,7 @@ class Streaming(InMemory):
         self._limit = default_limit() if memory_limit is None else memory_limit
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
-        """Cut the rows into blocks; those on disk stay there."""
+        """Split the rows into blocks; those on disk stay there."""
         row_bytes = sum(data.n_features) * data.dtype.itemsize
         plan = Plan.of(data.n_samples, row_bytes, self._limit, self._block_rows)
         self._block_rows = plan.block_rows
@@ -90,7 +90,7 @@ class Streaming(InMemory):
         super().load(replace(data, views=views), weights)  # type: ignore[arg-type]
 
     def _hold(self, before: Block, after: Block) -> Block:
-        """Put what a visit made of the rows where there is room for it."""
+        """Store new arrays of a block in memory or in scratch files."""
         old = {id(array) for array in _large(before)}
         held: dict[int, Any] = {}
 
@@ -117,13 +117,13 @@ class Streaming(InMemory):
 
 
 def _large(block: Block) -> list[Any]:
-    """Arrays of a block that may live in scratch files."""
+    """Arrays of a block that may be in scratch files."""
     of_views = [array for view in block.views for array in (view.values, view.factor)]
     return [block.projection, block.distance_bounds, *of_views]
 
 
 class _ReadAhead:
-    """A view on disk: while blocks are worked on, the next is read; after the last, the first."""
+    """A view on disk that reads the next block ahead; after the last, the first."""
 
     ndim = 2
 
@@ -136,7 +136,7 @@ class _ReadAhead:
         self._lock = Lock()
 
     def __getitem__(self, rows: slice | IntArray) -> _Unread | NDArray[Any]:
-        """A block, unread; or some rows."""
+        """A block, to be read on access, for a slice; else the rows."""
         if isinstance(rows, slice):
             return _Unread(self, *rows.indices(len(self))[:2])
         return np.asarray(self._rows[rows])
@@ -145,7 +145,7 @@ class _ReadAhead:
         return int(self.shape[0])
 
     def fetch(self, start: int) -> NDArray[Any]:
-        """The block that begins there; several threads may ask."""
+        """The block that begins at a row; thread-safe."""
         after = start + self._block_rows
         with self._lock:
             for wanted in (start, after if after < len(self) else 0):
@@ -165,7 +165,7 @@ class _ReadAhead:
 
 
 class _Unread:
-    """One block of a view on disk; numpy reads it where it needs an array."""
+    """One block of a view on disk, read when converted to an array."""
 
     ndim = 2
 
@@ -174,16 +174,16 @@ class _Unread:
         self.shape, self.dtype = (stop - start, view.shape[1]), view.dtype
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        """The rows, from where they were read ahead."""
+        """The rows, read ahead if possible."""
         return np.asarray(self._view.fetch(self._start), dtype=dtype)
 
     def __getitem__(self, rows: IntArray) -> NDArray[Any]:
-        """Some of the rows, without the others."""
+        """Some of the rows; only these are read."""
         return np.asarray(self._view[np.asarray(rows) + self._start])
 
 
 class _Scratch:
-    """Arrays that grow with the samples: in memory up to a limit, else in files without a name."""
+    """Storage for arrays with a sample axis: memory up to a limit, then unnamed files."""
 
     def __init__(self, limit: float) -> None:
         self._limit, self._used = limit, 0

@@ -1,6 +1,6 @@
-"""Why the clusters of a fit are what they are: a fitted estimator and its data to tables and plots.
+"""Explain a fit: tables and plots from a fitted estimator and its data.
 
-Nothing here changes a fit, and nothing here writes files.
+Nothing here changes a fit or writes files.
 """
 
 from manyview.inspection.association import Associations, associate

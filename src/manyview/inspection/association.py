@@ -1,8 +1,9 @@
-"""Columns about the samples set against their clusters: a test, an effect size, an adjusted p.
+"""Association of metadata columns with the clusters: test, effect size, adjusted p.
 
-Categories: χ² with the bias-corrected Cramér's V (Bergsma 2013). Where counts are too small for χ²
-(Cochran's rule), two by two is Fisher's exact test, and more is χ² among random tables of the same
-margins. Numbers: Kruskal-Wallis with ε² = H / (n − 1). All p are adjusted by Benjamini-Hochberg.
+Categories: χ² with the bias-corrected Cramér's V (Bergsma 2013). If counts are too small for χ²
+(Cochran's rule), Fisher's exact test for 2 × 2 tables, else a permutation test of χ² with random
+tables of the same margins. Numbers: Kruskal-Wallis with ε² = H / (n − 1). All p are adjusted by
+Benjamini-Hochberg.
 """
 
 from __future__ import annotations
@@ -18,23 +19,23 @@ from scipy import stats
 
 from manyview.exceptions import ViewError
 
-MAX_CODES = 5  # whole numbers with no more different values are codes of categories
+MAX_CODES = 5  # integers with at most this many distinct values are category codes
 N_TABLES = 9999  # random tables of a permutation test
-CELLS = 1_000_000  # of the random tables that are held at a time
-SHOWN = 2  # categories that are named for a cluster
+CELLS = 1_000_000  # of the random tables in memory at a time
+SHOWN = 2  # categories listed per cluster
 
 
 @dataclass(frozen=True)
 class Associations:
-    """What was found about each column.
+    """Results of the tests.
 
     Attributes
     ----------
     tested : list of dict
-        The strongest first: column, kind ("categorical" or "numeric"), test, n, n_missing, effect,
-        effect_name, p, p_adjusted, and by_cluster, a list of dicts of cluster and text.
+        Strongest association first: column, kind ("categorical" or "numeric"), test, n, n_missing,
+        effect, effect_name, p, p_adjusted, and by_cluster, a list of dicts of cluster and text.
     set_aside : list of dict
-        The columns that cannot be tested: column and reason.
+        Columns that cannot be tested: column and reason.
     """
 
     tested: list[dict[str, Any]]
@@ -42,12 +43,12 @@ class Associations:
 
 
 def associate(table: pd.DataFrame, labels: NDArray[Any], *, seed: int = 0) -> Associations:
-    """Set each column of a table against the clusters.
+    """Test each column of a table for association with the clusters.
 
     Parameters
     ----------
     table : DataFrame of shape (n_samples, n_columns)
-        What is known of the samples beside the views; values may be missing.
+        Metadata of the samples; values may be missing.
     labels : array of int of shape (n_samples,)
         Cluster of each sample.
     seed : int, default=0
@@ -68,7 +69,7 @@ def associate(table: pd.DataFrame, labels: NDArray[Any], *, seed: int = 0) -> As
     """
     labels = np.asarray(labels)
     if len(table) != len(labels):
-        msg = f"The table has {len(table)} rows; expected {len(labels)}, one a label."
+        msg = f"The table has {len(table)} rows; expected {len(labels)}, one per label."
         raise ViewError(msg)
     tested: list[dict[str, Any]] = []
     set_aside: list[dict[str, str]] = []
@@ -83,7 +84,7 @@ def associate(table: pd.DataFrame, labels: NDArray[Any], *, seed: int = 0) -> As
             continue
         measure = _numeric if _is_numeric(values) else _categorical
         sizes = {"n": int(is_known.sum()), "n_missing": int((~is_known).sum())}
-        # each column has tables of its own, so that the others do not change its p
+        # a seed per column, so that other columns do not change its p
         found = measure(values, clusters, np.random.default_rng([seed, j]))
         tested.append({"column": name, **found, **sizes})
     for row, p in zip(tested, _adjusted([row["p"] for row in tested]), strict=True):
@@ -98,7 +99,7 @@ def _adjusted(p: list[float]) -> list[float]:
 
 
 def _untestable(values: pd.Series, clusters: NDArray[Any], n_clusters: int) -> str:
-    """Why a column cannot be tested; nothing where it can."""
+    """Why a column cannot be tested; empty if it can."""
     n_values = values.nunique()
     if n_values < 2:
         return "empty" if n_values == 0 else "constant"
@@ -113,14 +114,14 @@ def _untestable(values: pd.Series, clusters: NDArray[Any], n_clusters: int) -> s
 
 
 def _is_numeric(values: pd.Series) -> bool:
-    """Whether a column holds quantities; few whole numbers are codes."""
+    """Whether a column is numeric; few distinct integers are codes."""
     if not types.is_numeric_dtype(values.dtype) or types.is_bool_dtype(values.dtype):
         return False
     return values.nunique() > MAX_CODES or bool((values % 1 != 0).any())
 
 
 def _counts(values: pd.Series) -> bool:
-    """Whether different numbers are whole and follow each other."""
+    """Whether distinct numbers are consecutive integers."""
     return bool((values % 1 == 0).all()) and values.max() - values.min() == len(values) - 1
 
 
@@ -145,8 +146,8 @@ def _numeric(values: pd.Series, clusters: NDArray[Any], rng: np.random.Generator
 def _categorical(
     values: pd.Series, clusters: NDArray[Any], rng: np.random.Generator
 ) -> dict[str, Any]:
-    """χ² or what replaces it, and the commonest categories of each cluster."""
-    if types.is_float_dtype(values.dtype):  # whole numbers all, told without a decimal point
+    """χ² or its replacement, and the most common categories of each cluster."""
+    if types.is_float_dtype(values.dtype):  # all integers: shown without a decimal point
         values = values.astype(int)
     counts = pd.crosstab(clusters, values.astype(str).to_numpy())  # (clusters, categories)
     observed = counts.to_numpy()
@@ -174,7 +175,7 @@ def _categorical(
 def _permuted(
     observed: NDArray[Any], expected: NDArray[Any], statistic: float, rng: np.random.Generator
 ) -> float:
-    """Share of random tables with the same margins whose χ² is at least as high."""
+    """Share of random tables with the same margins whose χ² is at least as large."""
     law = stats.random_table(observed.sum(axis=1), observed.sum(axis=0))
     n_higher, n_drawn = 1, 1  # the table itself is one of them
     while n_drawn <= N_TABLES:
@@ -187,7 +188,7 @@ def _permuted(
 
 
 def _cramers_v(statistic: float, observed: NDArray[Any]) -> float:
-    """V = √(φ̃² / min(r̃ − 1, c̃ − 1)), the tilde taking off what chance brings."""
+    """V = √(φ̃² / min(r̃ − 1, c̃ − 1)), where ~ marks the bias correction."""
     n, (r, c) = observed.sum(), observed.shape
     phi = max(0.0, statistic / n - (r - 1) * (c - 1) / (n - 1))
     rows, columns = r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)
@@ -196,7 +197,7 @@ def _cramers_v(statistic: float, observed: NDArray[Any]) -> float:
 
 
 def _commonest(row: pd.Series) -> str:
-    """The commonest categories of one cluster, with their share."""
+    """The most common categories of one cluster, with their shares."""
     ordered = row[row > 0].sort_values(ascending=False, kind="stable")
     named = [f"{name} {count / row.sum():.0%}" for name, count in ordered.iloc[:SHOWN].items()]
     n_more = len(ordered) - SHOWN

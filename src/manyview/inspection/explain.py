@@ -1,4 +1,4 @@
-"""A fit as tables. The views are read in pieces; the map is made of `N_MAPPED` samples at most."""
+"""A fit as tables. Views are processed in pieces; the map has at most `N_MAPPED` samples."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from manyview.inspection.map import (
 from manyview.solver.inference import Assignment
 from manyview.utils.types import FloatArray, IntArray
 
-DOUBTFUL = 0.5  # a confidence below: the next cluster would cost less than twice as much
+DOUBTFUL = 0.5  # confidence below this: the second-best cluster costs less than twice as much
 N_TOP = 10  # features of a view and cluster
-N_DRAWN = 20  # features of a view in the heatmap, about
+N_DRAWN = 20  # approximate number of features of a view in the heatmap
 N_TYPICAL = 10  # samples of a cluster
 N_DOUBTFUL = 10  # samples of a cluster
 N_MAPPED = 100_000  # samples
 
 
 class FittedModel(Protocol):
-    """What a fitted estimator has to offer to be explained and reported."""
+    """Interface of a fitted estimator for explanations and reports."""
 
     n_init: int
     labels_: NDArray[np.int32]
@@ -57,40 +57,40 @@ class FittedModel(Protocol):
         """Parameters by name."""
 
     def explain(self, X: Any = None) -> Explanation:
-        """Tell what sets the clusters apart."""
+        """Explain the clusters by tables."""
 
     def assign(self, X: Any) -> Assignment:
-        """Find the first and the second choice of each sample."""
+        """Best and second-best cluster of each sample."""
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
-    """Why the clusters are what they are. Samples go by their names, else by their positions.
+    """Tables that explain the clusters. Samples are identified by name, else by position.
 
     Attributes
     ----------
-    view_weights : DataFrame, one row a cluster, one column a view
-        Share of the view in what sets the cluster apart; a row sums to 1. Below zero, the view by
-        itself would draw the cluster the other way.
+    view_weights : DataFrame, one row per cluster, one column per view
+        Share of the view in the separation of the cluster from the rest; rows sum to 1. A negative
+        share means that the view alone would shift the cluster in the opposite direction.
     features : DataFrame
-        The features that differ most, the strongest first: cluster, view, feature, its position,
-        direction ("higher" or "lower"), effect (mean of the cluster less mean of the rest, over
-        their pooled standard deviation), both means, and n, the samples of the cluster that have
-        the view.
-    heatmap : DataFrame, one row a view and feature, one column a cluster
-        Mean of the cluster less mean of all samples, in standard deviations of the feature.
+        The features that differ most, strongest first: cluster, view, feature, its position,
+        direction ("higher" or "lower"), effect (Cohen's d: mean of the cluster minus mean of the
+        rest, divided by the pooled standard deviation), both means, and n, the number of samples of
+        the cluster that have the view.
+    heatmap : DataFrame, one row per view and feature, one column per cluster
+        Mean of the cluster minus mean of all samples, in standard deviations of the feature.
     exemplars : DataFrame
-        Typical samples: those nearest to the mean of their cluster in the embedding.
+        Typical samples: nearest to the mean of their cluster in the embedding.
     doubtful : DataFrame
-        Samples of a confidence below 0.5, at most ten a cluster, the least sure first, and the
-        cluster that each would go to next.
-    confidence : DataFrame, one row a sample
+        Samples with a confidence below 0.5, at most ten per cluster, least confident first, and
+        the second-best cluster of each.
+    confidence : DataFrame, one row per sample
         Cluster and confidence of each sample.
-    map : DataFrame, one row a sample of the map
-        Position, cluster, confidence, and x and y: samples stand between the places of the
-        clusters, nearer to those that they resemble. Of more than 100 000 samples some are drawn.
+    map : DataFrame, one row per sample of the map
+        Position, cluster, confidence, and coordinates x and y: samples lie between the positions of
+        the clusters, nearer to those that they resemble. Beyond 100 000 samples, a random subset.
     view_maps : dict of DataFrames
-        For each view, x and y of the same samples by its features alone; NaN where one lacks it.
+        For each view, x and y of the same samples by its features alone; NaN for missing views.
     """
 
     view_weights: pd.DataFrame
@@ -103,7 +103,7 @@ class Explanation:
     view_maps: Mapping[str, pd.DataFrame]
 
     def __repr__(self) -> str:
-        """Name the tables and their sizes; the tables themselves fill screens."""
+        """Names and sizes of the tables."""
         tables = {name: part for name, part in vars(self).items() if name != "view_maps"}
         lines = [f"  .{name}: {len(part):,} × {part.shape[1]}" for name, part in tables.items()]
         maps = f"  .view_maps: {', '.join(self.view_maps)}"
@@ -111,7 +111,7 @@ class Explanation:
 
 
 def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
-    """Make the tables of a fit to `data`."""
+    """Compute the tables of a fit to `data`."""
     labels, k = model.labels_, len(model.cluster_centers_[0])
     names = pd.RangeIndex(len(data)) if data.sample_names is None else data.sample_names
     samples = pd.DataFrame(
@@ -160,7 +160,7 @@ def _profiles(model: FittedModel, data: MultiViewData) -> dict[str, Profile]:
 
 
 def _features(profiles: Mapping[str, Profile]) -> pd.DataFrame:
-    """Top features of all views, by cluster and then in the order of the views."""
+    """Top features of all views, by cluster and view."""
     tables = [profile.top(N_TOP).assign(view=name) for name, profile in profiles.items()]
     together = pd.concat(tables).sort_values("cluster", kind="stable", ignore_index=True)
     first = ["cluster", "view", "feature"]
@@ -168,7 +168,7 @@ def _features(profiles: Mapping[str, Profile]) -> pd.DataFrame:
 
 
 def _exemplars(embedding: NDArray[Any], mapped: pd.DataFrame, rows: IntArray) -> pd.DataFrame:
-    """The samples of least distance to the mean of their cluster."""
+    """The samples nearest to the mean of their cluster."""
     cluster = mapped["cluster"].to_numpy()
     means = cluster_means(embedding, cluster, cluster.max() + 1)
     distance = np.linalg.norm(embedding - means[cluster], axis=1)
@@ -179,7 +179,7 @@ def _exemplars(embedding: NDArray[Any], mapped: pd.DataFrame, rows: IntArray) ->
 
 
 def _doubtful(model: FittedModel, data: MultiViewData, samples: pd.DataFrame) -> pd.DataFrame:
-    """The least sure samples of each cluster, and where they would go next."""
+    """The least confident samples of each cluster, and their second-best clusters."""
     table = samples.reset_index().assign(position=np.arange(len(samples)))
     table = table[table["confidence"] < DOUBTFUL].sort_values("confidence", kind="stable")
     table = table.groupby("cluster").head(N_DOUBTFUL)

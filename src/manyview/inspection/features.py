@@ -1,4 +1,4 @@
-"""Which features set a cluster apart: moments by cluster, from one pass over a view in pieces."""
+"""Features that distinguish a cluster: moments per cluster, from one pass over a view."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from manyview.data.conversion import StoredView, read_rows, row_pieces
 from manyview.utils.types import FloatArray, IntArray
 
 ROUNDING = 64 * np.finfo(np.float64).eps
-LOST = 1e-12  # of what was taken off a feature: so much of a sum may be rounding
+LOST = 1e-12  # of the subtracted value of a feature: this share of a sum may be rounding
 
 
 @dataclass(frozen=True)
 class Profile:
-    """The features of a view, by cluster and of all samples that have it."""
+    """Statistics of the features of a view, per cluster and over all samples that have it."""
 
     names: NDArray[np.object_]  # (d_v,)
     count: FloatArray  # (k,)
     mean: FloatArray  # (k, d_v); NaN where no sample of the cluster has the view
     rest: FloatArray  # (k, d_v): mean of the samples outside of the cluster
-    effect: FloatArray  # (k, d_v): zero where a feature does not vary, NaN where it is unknown
+    effect: FloatArray  # (k, d_v): zero if a feature is constant, NaN if unknown
     overall: FloatArray  # (d_v,)
-    deviation: FloatArray  # (d_v,): zero where a feature does not vary
+    deviation: FloatArray  # (d_v,): zero if a feature is constant
 
     @property
     def scale(self) -> FloatArray:
-        """One over the deviation; zero where a feature does not vary: (d_v,)."""
+        """One over the deviation; zero if a feature is constant: (d_v,)."""
         varies = self.deviation > 0
         return np.divide(1.0, self.deviation, out=np.zeros_like(self.deviation), where=varies)
 
     @property
     def standardized(self) -> FloatArray:
-        """Means of the clusters in standard deviations from that of all; zero if unknown."""
+        """Cluster means in standard deviations from the overall mean; zero if unknown."""
         return np.nan_to_num((self.mean - self.overall) * self.scale)
 
     def top(self, n_most: int) -> pd.DataFrame:
-        """The features that set each cluster apart most, the strongest first."""
+        """The features that distinguish each cluster most, strongest first."""
         strength = np.nan_to_num(np.abs(self.effect), posinf=np.inf)  # (k, d_v)
         order = np.argsort(-strength, axis=1, kind="stable")[:, :n_most]  # (k, n_most)
         cluster = np.repeat(np.arange(len(order)), order.shape[1])
@@ -61,7 +61,7 @@ class Profile:
         return table[strength[cluster, position] > 0]
 
     def heatmap(self, n_most: int) -> pd.DataFrame:
-        """Standardized means of the strongest features, about as many of each cluster."""
+        """Standardized means of the strongest features, about equally many per cluster."""
         strength = np.nan_to_num(np.abs(self.effect), posinf=np.inf)  # (k, d_v)
         k = len(strength)
         by_rank = np.argsort(-strength, axis=1, kind="stable")[:, : max(1, n_most // k)]
@@ -84,7 +84,7 @@ def profile_view(
     centers: FloatArray,
     names: NDArray[Any] | None,
 ) -> Profile:
-    """Moments of a view by cluster; `centers` are rows that lie near, against lost digits."""
+    """Moments of a view per cluster; `centers` are nearby rows, against cancellation."""
     k, d = centers.shape
     is_sparse = sparse.issparse(view)
     near = np.zeros(d) if is_sparse else np.nan_to_num(centers).mean(axis=0)  # (d_v,)
@@ -123,7 +123,7 @@ def _profile(
         within = square - n * mean**2 + (squares - square) - others * rest**2
         pooled = within / max(count.sum() - 2, 1)
         variance = squares / count.sum() - overall**2
-        # what rounding makes of a constant, in the values and in the sums, is no variance
+        # rounding of a constant, in the values and in the sums, is not variance
         noise = (8 * resolution * (overall + near)) ** 2 + ROUNDING * squares / count.sum()
         is_flat = ~(variance > noise)
         effect = (mean - rest) / np.sqrt(np.where(pooled > noise, pooled, 0.0))
@@ -143,6 +143,6 @@ def _profile(
 
 
 def _back(mean: FloatArray, near: FloatArray) -> FloatArray:
-    """Means of x from those of x − near; what rounding leaves of a zero is zero."""
+    """Means of x from those of x − near; rounding residues of a zero become zero."""
     given = mean + near
     return np.where(np.abs(given) <= LOST * np.abs(near), 0.0, given)

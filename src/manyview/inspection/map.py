@@ -1,4 +1,4 @@
-"""Pictures of samples in the plane, in time linear in their number."""
+"""2-D maps of the samples, in time linear in their number."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from manyview.data.views import MultiViewData
 from manyview.inspection.features import Profile
 from manyview.utils.types import FloatArray, IntArray
 
-N_SURE = 50  # samples of each cluster that are drawn in any case
+N_SURE = 50  # samples of each cluster that are always drawn
 PIECE_ROWS = 8192
-MOST_LAID_OUT = 500  # clusters; of more, the main axes must do
+MOST_LAID_OUT = 500  # clusters; beyond, the principal axes are used
 N_ROUNDS = 200
-ASIDE = 0.12  # spread within clusters, of the distance between evenly spaced clusters
+ASIDE = 0.12  # spread within clusters, relative to the distance of evenly spaced clusters
 
 
 def draw_rows(labels: IntArray, n_most: int) -> NDArray[np.intp]:
-    """All positions or, where there are more, `n_most` drawn ones with some of each cluster."""
+    """All positions or, if there are more than `n_most`, a random subset with all clusters."""
     n = len(labels)
     if n <= n_most:
         return np.arange(n)
@@ -36,7 +36,7 @@ def draw_rows(labels: IntArray, n_most: int) -> NDArray[np.intp]:
 
 
 def _pieces(rows: NDArray[np.intp]) -> Iterator[Any]:
-    """Pieces of sorted positions; as slices, which copy nothing, where they have no gaps."""
+    """Pieces of sorted positions; slices, which avoid copies, if they are contiguous."""
     for start in range(0, len(rows), PIECE_ROWS):
         piece = rows[start : start + PIECE_ROWS]
         is_run = piece[-1] - piece[0] + 1 == len(piece)
@@ -58,11 +58,11 @@ def cluster_means(embedding: NDArray[Any], labels: IntArray, k: int) -> FloatArr
 
 
 def place_samples(embedding: NDArray[Any], labels: IntArray, k: int) -> FloatArray:
-    """Place each sample between the places of the clusters, nearer to those that it resembles.
+    """Coordinates of the samples, between those of the clusters and nearer to similar ones.
 
-    The clusters lie as their means do, as well as a plane allows. A sample stands at the mean of
-    their places, weighted by 1 / distance⁶ in the embedding, and a little aside along the two
-    widest axes within clusters, so that equal ones do not hide each other.
+    Clusters are placed by multidimensional scaling of their means. A sample is placed at the mean
+    of their coordinates, weighted by 1 / distance⁶ in the embedding, plus a small offset along the
+    two widest axes within clusters, against overplotting.
     """
     shift = embedding.mean(axis=0, dtype=np.float64)
     means = cluster_means(embedding, labels, k) - shift  # (k, D)
@@ -84,7 +84,7 @@ def place_samples(embedding: NDArray[Any], labels: IntArray, k: int) -> FloatArr
 
 
 def _lay_out(means: FloatArray) -> FloatArray:
-    """Points in the plane whose distances are close to those of the means: (k, 2)."""
+    """Points in the plane whose distances approximate those of the means: (k, 2)."""
     k = len(means)
     U, s, _ = np.linalg.svd(means - means.mean(axis=0), full_matrices=False)
     places = np.zeros((k, 2))
@@ -101,7 +101,7 @@ def _lay_out(means: FloatArray) -> FloatArray:
 
 
 def _widest_axes(embedding: NDArray[Any], labels: IntArray, means: FloatArray) -> FloatArray:
-    """Two main axes of what is left of the embedding within clusters: (D, 2)."""
+    """Two principal axes of the embedding within clusters: (D, 2)."""
     D = embedding.shape[1]
     scatter = np.zeros((D, D))
     for start in range(0, len(labels), PIECE_ROWS):
@@ -114,19 +114,19 @@ def _widest_axes(embedding: NDArray[Any], labels: IntArray, means: FloatArray) -
 
 
 def _spacing(places: FloatArray) -> float:
-    """How far apart clusters lie that share the plane evenly; 1 where there is but one place."""
+    """Distance of evenly spaced clusters; 1 if there is only one position."""
     extent = np.sqrt(np.sum(places.var(axis=0)))
     return float(2 * extent / np.sqrt(len(places))) or 1.0
 
 
 def place_view(data: MultiViewData, v: int, rows: NDArray[np.intp], profile: Profile) -> FloatArray:
-    """Samples by one view: standardized features along the main axes of the cluster means."""
+    """Samples by one view: standardized features along the principal axes of cluster means."""
     weighted = np.sqrt(profile.count / profile.count.sum())[:, None] * profile.standardized
     _, _, Vt = np.linalg.svd(weighted, full_matrices=False)  # (k, d_v)
     axes = np.zeros((Vt.shape[1], 2))
     axes[:, : min(2, len(Vt))] = Vt[:2].T
     axes *= profile.scale[:, None]
-    with np.errstate(all="ignore"):  # rows that a sample lacks may hold anything
+    with np.errstate(all="ignore"):  # rows of missing views may hold any value
         placed = [np.asarray(read_rows(data.views[v], piece) @ axes) for piece in _pieces(rows)]
     points = np.concatenate(placed).astype(np.float64) - profile.overall @ axes  # (rows, 2)
     if data.present is not None:

@@ -1,4 +1,4 @@
-"""Figures: tidy results in, matplotlib Axes out. Nothing is shown, and no global style is set."""
+"""Plots as matplotlib Axes. Nothing is displayed, and no global style is set."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
     "view_weights",
 ]
 
-# Ten colors that stay apart for color-blind readers: M. Petroff, arXiv 2107.02270.
+# Ten colors that color-blind readers can distinguish: M. Petroff, arXiv 2107.02270.
 # fmt: off
 COLORS = (
     "#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6",
@@ -39,7 +39,7 @@ COLORS = (
 
 
 def axes_for(ax: Any, width: float, height: float) -> Any:
-    """Return the given Axes, or new ones on a figure of their own."""
+    """The given Axes, or new ones on a new figure."""
     if ax is not None:
         return ax
     try:
@@ -58,7 +58,7 @@ def objective_curve(model: FittedModel, *, ax: Any = None) -> Any:
     model : OMVCDR
         A fitted estimator.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw on; None creates a new figure.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def cluster_sizes(model: FittedModel, *, ax: Any = None) -> Any:
     model : OMVCDR
         A fitted estimator.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw on; None creates a new figure.
 
     Returns
     -------
@@ -93,14 +93,14 @@ def cluster_sizes(model: FittedModel, *, ax: Any = None) -> Any:
 
 
 def view_weights(model: FittedModel, *, ax: Any = None) -> Any:
-    """Share of each view in what sets the clusters apart.
+    """Share of each view in the separation of the clusters.
 
     Parameters
     ----------
     model : OMVCDR
         A fitted estimator.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw on; None creates a new figure.
 
     Returns
     -------
@@ -114,14 +114,14 @@ def view_weights(model: FittedModel, *, ax: Any = None) -> Any:
 
 
 def cluster_view_weights(model: FittedModel, *, ax: Any = None) -> Any:
-    """Share of each view in what sets each cluster apart, as a table of colors.
+    """Heatmap of the share of each view in the separation of each cluster.
 
     Parameters
     ----------
     model : OMVCDR
         A fitted estimator.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw on; None creates a new figure.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def cluster_confidence(model: FittedModel, *, ax: Any = None) -> Any:
     model : OMVCDR
         A fitted estimator.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw on; None creates a new figure.
 
     Returns
     -------
@@ -161,16 +161,16 @@ def cluster_confidence(model: FittedModel, *, ax: Any = None) -> Any:
 
 
 def feature_heatmap(explanation: Explanation, view: str | None = None, *, ax: Any = None) -> Any:
-    """Mean of each cluster for the features that set clusters apart, in standard deviations.
+    """Heatmap of cluster means for the most distinctive features, in standard deviations.
 
     Parameters
     ----------
     explanation : Explanation
-        Of `OMVCDR.explain`.
+        Result of `OMVCDR.explain`.
     view : str, optional
-        The view whose features are drawn; None draws those of all views.
+        View whose features are shown; None shows those of all views.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw on; None creates a new figure.
 
     Returns
     -------
@@ -194,18 +194,18 @@ def feature_heatmap(explanation: Explanation, view: str | None = None, *, ax: An
 def sample_map(
     explanation: Explanation, view: str | None = None, *, color: str = "cluster", ax: Any = None
 ) -> Any:
-    """Samples in the plane, between the places of the clusters.
+    """2-D map of the samples.
 
     Parameters
     ----------
     explanation : Explanation
-        Of `OMVCDR.explain`.
+        Result of `OMVCDR.explain`.
     view : str, optional
-        Place the samples by the features of this view alone.
+        Map by the features of this view alone.
     color : {"cluster", "confidence"}, default="cluster"
-        What the color of a dot tells.
+        What the color of a point shows.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw on; None creates a new figure.
 
     Returns
     -------
@@ -251,14 +251,14 @@ def _colors(k: int) -> list[str]:
 
 
 def choice_curve(choice: Choice, *, ax: Any = None) -> Any:
-    """What speaks for each number of clusters, and which is recommended.
+    """Scores of each number of clusters, with the recommended one marked.
 
     Parameters
     ----------
     choice : Choice
-        Of `manyview.model_selection.choose`.
+        Result of `manyview.model_selection.choose`.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw on; None creates a new figure.
 
     Returns
     -------
@@ -275,21 +275,21 @@ def choice_curve(choice: Choice, *, ax: Any = None) -> Any:
     else:
         title = f"no clear structure, confidence {choice.confidence:.2f}"
     ax.set(xlabel="number of clusters", ylabel="1 is best", title=title)
-    ax.set_ylim(-0.1, 1.04)  # an excess far below zero is as little as zero
+    ax.set_ylim(-0.1, 1.04)  # an excess far below zero is not informative
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False)
     return ax
 
 
 def settings_bars(choice: Choice, *, ax: Any = None) -> Any:
-    """How well each scale and lam that was tried keeps neighbors together, as bars.
+    """View modularity of each scale and lam that was tried, as bars.
 
     Parameters
     ----------
     choice : Choice
-        Of `manyview.model_selection.choose`.
+        Result of `manyview.model_selection.choose`.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw on; None creates a new figure.
 
     Returns
     -------
@@ -301,7 +301,7 @@ def settings_bars(choice: Choice, *, ax: Any = None) -> Any:
     is_taken = (tried["scale"] == scale_name(choice.scale)) & (tried["lam"] == choice.lam)
     ax.barh(names, tried["view_modularity"], color=np.where(is_taken, COLORS[0], COLORS[3]))
     ax.invert_yaxis()
-    ax.axvline(tried["view_modularity"].iloc[0], color="black", lw=1, ls="--")  # to be beaten
+    ax.axvline(tried["view_modularity"].iloc[0], color="black", lw=1, ls="--")  # the given setting
     title = f"recommended (blue): scale {scale_name(choice.scale)}, lam {choice.lam:g}"
     ax.set(xlabel="modularity of the clusters in single views; dashed: row 1", title=title)
     return ax
@@ -310,16 +310,16 @@ def settings_bars(choice: Choice, *, ax: Any = None) -> Any:
 def confidence_curve(
     y_true: ArrayLike, labels: ArrayLike, confidence: ArrayLike, *, ax: Any = None
 ) -> Any:
-    """Accuracy of the most confident samples, against the share of samples that is kept.
+    """Accuracy of the most confident samples against the share of samples kept.
 
     Parameters
     ----------
     y_true, labels : array-like of shape (n_samples,)
-        Known class and found cluster of each sample.
+        True class and cluster of each sample.
     confidence : array-like of shape (n_samples,)
-        How sure each label is, such as `confidence_` of a fitted OMVCDR.
+        Confidence of each label, such as `confidence_` of a fitted OMVCDR.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw on; None creates a new figure.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """The layout of AnnData and MuData, in HDF5 or Zarr: X, the names in obs and var, modalities.
 
 Described at https://anndata.readthedocs.io/en/latest/fileformat-prose.html. Files are read without
-the anndata library; groups of h5py and of zarr answer alike.
+the anndata library; groups of h5py and zarr have the same interface.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _table(group: Any, view: str, file: str, format: str) -> Table:
 
 
 def _matrix(item: Any, file: str) -> Any:
-    """X, dense or compressed."""
+    """X, dense or sparse."""
     if hasattr(item, "dtype"):
         if item.ndim != 2:
             msg = f"{file} has no matrix X; expected samples by features. Write X before saving."
@@ -59,17 +59,17 @@ def _matrix(item: Any, file: str) -> Any:
         raise ViewError(msg)
     parts = tuple(np.asarray(item[part][:]) for part in ("data", "indices", "indptr"))
     matrix = COMPRESSED[kind](parts, shape=tuple(map(int, item.attrs["shape"])))
-    matrix.check_format(full_check=True)  # scipy would follow a wrong index anywhere
+    matrix.check_format(full_check=True)  # scipy would follow a wrong index out of bounds
     return matrix
 
 
 def _index(group: Any, file: str) -> pd.Index:
-    """Names along one side."""
+    """Names of the rows or columns."""
     if hasattr(group, "dtype"):
         msg = f"{file} has the layout of anndata before 0.7; read and write it with a newer one."
         raise ViewError(msg)
     column = group[_text(group.attrs["_index"])]
-    if not hasattr(column, "dtype"):  # text that may have gaps is a group of values and a mask
+    if not hasattr(column, "dtype"):  # nullable strings are a group of values and a mask
         column = column["values"]
     return pd.Index([_text(name) for name in np.asarray(column[:])], dtype=object)
 

@@ -1,4 +1,4 @@
-"""The steps of reading that do not depend on what the tables are read for."""
+"""Steps shared by reading views for a fit and reading new samples."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def read_tables(
     """All tables of all paths."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
-        msg = "No files were given; expected at least one."
+        msg = "Received no files; expected at least one."
         raise ViewError(msg)
     tables: list[Table] = []
     notes: list[str] = []
@@ -57,24 +57,24 @@ def read_tables(
 
 
 def with_view_names(tables: list[Table], names: Sequence[str] | None) -> list[Table]:
-    """Tables with different names: those given, else their own, counted where they repeat."""
+    """Tables with distinct view names: those given, else their own, numbered if repeated."""
     distinct = distinct_names([table.view for table in tables], names)
     return [replace(table, view=name) for table, name in zip(tables, distinct, strict=True)]
 
 
 def distinct_names(own: Sequence[str], names: Sequence[str] | None) -> Sequence[str]:
-    """The names given, else their own, counted where they repeat."""
+    """The given names, else their own, numbered if repeated."""
     if names is None:
         again = pd.Series(own).groupby(list(own)).cumcount()
         names = [name if k == 0 else f"{name}_{k + 1}" for name, k in zip(own, again, strict=True)]
     if len(names) != len(own) or len(set(names)) != len(own):
-        msg = f"view_names are {list(names)}; expected {len(own)} different names, one a view."
+        msg = f"view_names are {list(names)}; expected {len(own)} different names, one per view."
         raise ViewError(msg)
     return names
 
 
 def rows_of(table: Table, names: pd.Index) -> Any:
-    """The rows of a table that are about some samples, in their order; all at once if they are."""
+    """Rows of a table for some samples, in their order; a slice if these are all rows."""
     if table.samples.equals(names):
         return slice(None)  # no copy, so that a memory map stays on disk
     places = table.samples.get_indexer(names)
@@ -82,7 +82,7 @@ def rows_of(table: Table, names: pd.Index) -> Any:
 
 
 def assembled(filled: Sequence[Filled], names: pd.Index) -> MultiViewData:
-    """All views, with rows of zeros for what is missing."""
+    """All views, with rows of zeros for missing samples."""
     tables = [part.table for part in filled]
     present = np.column_stack([names.isin(table.samples) for table in tables])  # (n, V)
     views = {table.view: spread(table.values, present[:, v]) for v, table in enumerate(tables)}
@@ -94,7 +94,7 @@ def assembled(filled: Sequence[Filled], names: pd.Index) -> MultiViewData:
 
 
 def spread(values: View, is_present: NDArray[np.bool_]) -> View:
-    """Put the rows where they belong, and zeros between them."""
+    """Expand the rows to all samples, with zeros for missing ones."""
     if is_present.all():
         return values
     if isinstance(values, sparse.csr_array):

@@ -1,4 +1,4 @@
-"""Which ending is read how. A reader gives the tables of one file, each a view."""
+"""Readers by file ending. A reader returns the tables of one file, one per view."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Reader: TypeAlias = Callable[[Path, str | None], Iterable[T]]
 
 
 def read_path(path: Path, id: str | None) -> tuple[list[Table], list[str]]:
-    """Tables of a file, or of all files of a folder, and sentences on what was left out."""
+    """Tables of a file, or of all files of a folder, and notes on ignored files."""
     _check_exists(path)
     if not path.is_dir() or is_zarr(path):
         return _read_file(path, id), []
@@ -33,9 +33,7 @@ def read_path(path: Path, id: str | None) -> tuple[list[Table], list[str]]:
     if not known:
         msg = f"The folder {path} holds no table; expected files that end in {_endings(READERS)}."
         raise ViewError(msg)
-    notes = (
-        [f"{path}: these are no tables and were left out: {', '.join(others)}."] if others else []
-    )
+    notes = [f"{path}: ignored, since these are not tables: {', '.join(others)}."] if others else []
     return [table for item in known for table in _read_file(item, id)], notes
 
 
@@ -50,7 +48,7 @@ def _read_file(path: Path, id: str | None) -> list[Table]:
 
 
 def _read(path: Path, id: str | None, readers: Mapping[str, Reader[T]]) -> list[T]:
-    """All that the reader for the ending gives; what goes wrong is told in one sentence."""
+    """The tables of a file, by its ending; errors become one sentence."""
     ending = _ending(path)
     if ending not in readers:
         msg = f"{path} ends in '{path.suffix}'; expected {_endings(readers)}."
@@ -63,7 +61,7 @@ def _read(path: Path, id: str | None, readers: Mapping[str, Reader[T]]) -> list[
 
 
 def _ending(path: Path) -> str:
-    """The ending, in small letters; that of a Zarr folder is .zarr, whatever its name."""
+    """The ending in lower case; that of a Zarr folder is always .zarr."""
     if path.is_dir():
         return ".zarr" if is_zarr(path) else ""
     return ".zarr.zip" if path.name.lower().endswith(".zarr.zip") else path.suffix.lower()
@@ -76,7 +74,7 @@ def _endings(readers: Mapping[str, object]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class LabeledValues:
-    """A table with a header, as a file holds it: text and numbers."""
+    """A table with a header, of text and numbers."""
 
     view: str
     file: str
@@ -85,7 +83,7 @@ class LabeledValues:
 
 
 def read_sheets(path: Path, id: str | None) -> list[LabeledValues]:
-    """Tables of a file with their columns of text; only of formats that keep such."""
+    """Tables of a file with their text columns; only formats that have these."""
     _check_exists(path)
     return _read(path, id, SHEETS)
 
@@ -111,12 +109,12 @@ def _feather_sheets(path: Path, id: str | None) -> Iterator[LabeledValues]:
 
 
 def _excel_sheets(path: Path, id: str | None) -> Iterator[LabeledValues]:
-    """Each sheet with values; the header is taken by hand, as pandas renames what it has twice."""
+    """Each sheet with values; pandas would rename duplicates in the header, so it is set here."""
     needed("openpyxl", path)
     sheets = pd.read_excel(path, sheet_name=None, header=None, engine="openpyxl")
     filled = {str(name): sheet for name, sheet in sheets.items() if not sheet.empty}
     if not filled:
-        msg = f"{path} has no sheet with values; expected a header and one row a sample."
+        msg = f"{path} has no sheet with values; expected a header and one row per sample."
         raise ViewError(msg)
     for name, sheet in filled.items():
         header = ["" if pd.isna(cell) else str(cell) for cell in sheet.iloc[0]]
@@ -170,7 +168,7 @@ def _zarr_tables(item: Any, path: Path) -> Iterator[Table]:
         return
     matrices = {key: array for key, array in sorted(item.arrays()) if array.ndim == 2}
     if not matrices:
-        msg = f"{path} holds no matrix; expected one 2-D array a view."
+        msg = f"{path} holds no matrix; expected one 2-D array per view."
         raise ViewError(msg)
     for key, array in matrices.items():
         yield from_array(array[:], key, f"{path}:{key}", "zarr")

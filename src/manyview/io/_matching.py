@@ -1,4 +1,4 @@
-"""Which side holds the samples, and which rows of the tables are the same sample."""
+"""Orientation of the tables, and matching of their samples by name or position."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import pandas as pd
 from manyview.exceptions import ViewError
 from manyview.io._table import Table, are_row_numbers, is_numbering
 
-# Names that merely count (f0, f1, …) agree by accident: features often have such names.
+# Consecutive numbering (f0, f1, …) agrees by accident: features often have such names.
 WEIGHT_OF_NUMBERING = 0.25
-NEARLY = 0.8  # of the most shared names; so much speaks for the rows, too
-# what a header calls the names below it
+NEARLY = 0.8  # of the most shared names: enough to prefer rows
+# headers of the column of row names
 OF_SAMPLES = re.compile("sample|patient|subject|donor|participant|individual|barcode|cell", re.I)
 OF_FEATURES = re.compile("gene(?!r)|probe|feature|protein|transcript|symbol|cpg|id_ref", re.I)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which tables are turned, and how much of their names the sample sides then share."""
+    """Which tables are transposed, and the share of sample names in common then."""
 
     sides: tuple[bool, ...]
     shared: float
 
 
 def orient(tables: Sequence[Table], samples: str) -> tuple[list[Table], list[str]]:
-    """Bring the samples of all tables into the rows."""
+    """Transpose tables so that samples are in rows."""
     notes: list[str] = []
     if samples == "rows":
         return list(tables), notes
@@ -41,7 +41,7 @@ def orient(tables: Sequence[Table], samples: str) -> tuple[list[Table], list[str
 
 
 def _sides_by_names(tables: Sequence[Table]) -> tuple[tuple[bool, ...], list[str]]:
-    """The sides whose names the tables share; rows where names say nothing."""
+    """The sides whose names the tables share; rows if names are uninformative."""
     choices = [(False, True) if _may_turn(table) else (False,) for table in tables]
     plans = [_plan(tables, choices, seed, side) for seed, of in enumerate(choices) for side in of]
     titled = [_side_by_title(table) for table in tables]
@@ -59,15 +59,15 @@ def _sides_by_names(tables: Sequence[Table]) -> tuple[tuple[bool, ...], list[str
         taken = _side(tables[0], best.sides[0])
         examples = [] if taken is None else [str(name) for name in taken[:3]]
         notes.append(
-            "The views share names along both sides, so that either may hold the samples; those "
-            f"taken are {', '.join(examples)}. If they are features, say --samples rows or "
+            "The views share names in rows and in columns, so the samples may be in either; those "
+            f"used are {', '.join(examples)}. If these are features, use --samples rows or "
             "columns, or name the column of sample names with --id."
         )
     return best.sides, notes
 
 
 def _best(plans: Sequence[Plan], titled: Sequence[bool | None]) -> Plan:
-    """The plan that shares the most names, of those that no header denies; if nearly so, rows."""
+    """The plan with most shared names that no header contradicts; rows are preferred if close."""
     agreeing = [
         plan
         for plan in plans
@@ -82,7 +82,7 @@ def _best(plans: Sequence[Plan], titled: Sequence[bool | None]) -> Plan:
 def _sides_by_titles(
     tables: Sequence[Table], titled: Sequence[bool | None]
 ) -> tuple[tuple[bool, ...], list[str]]:
-    """The sides where names are not shared: as headers say, else rows."""
+    """The sides if no names are shared: by the headers, else rows."""
     notes = [
         f"{table.file}: the samples are in the columns, since the rows are named by {table.title}."
         for table, side in zip(tables, titled, strict=True)
@@ -90,20 +90,20 @@ def _sides_by_titles(
     ]
     if any(side is None and _may_turn(table) for table, side in zip(tables, titled, strict=True)):
         notes.append(
-            "No names tell whether the samples are in rows or in columns: the rows were taken. "
-            "Say --samples columns if that is wrong."
+            "The names do not show whether samples are in rows or columns: rows were assumed. "
+            "Use --samples columns if that is wrong."
         )
     return tuple(bool(side) for side in titled), notes
 
 
 def _side_by_title(table: Table) -> bool | None:
-    """Whether a table is to be turned, by what its header calls the row names; None: unsaid."""
+    """Whether to transpose a table, by the header of its row names; None: unknown."""
     is_sample, is_feature = (bool(word.search(table.title)) for word in (OF_SAMPLES, OF_FEATURES))
     return is_feature if _may_turn(table) and is_sample != is_feature else None
 
 
 def _may_turn(table: Table) -> bool:
-    """Only names on both sides can speak for turning a table."""
+    """Whether a table may be transposed: it has names in rows and columns."""
     has_names = table.rows is not None and not are_row_numbers(table.rows)
     return table.is_turnable and has_names and table.columns is not None and not table.has_id
 
@@ -111,7 +111,7 @@ def _may_turn(table: Table) -> bool:
 def _plan(
     tables: Sequence[Table], choices: Sequence[tuple[bool, ...]], seed: int, side: bool
 ) -> Plan:
-    """Turn each table so that it shares the most names with one side of one of them."""
+    """Transpose each table if that shares more names with one side of the seed table."""
     names = _side(tables[seed], side)
     sides, total = [], 0.0
     for i, (table, choice) in enumerate(zip(tables, choices, strict=True)):
@@ -127,7 +127,7 @@ def _side(table: Table, turned: bool) -> pd.Index | None:
 
 
 def _share(a: pd.Index | None, b: pd.Index | None) -> float:
-    """How much of the shorter list of names is in the longer one."""
+    """Share of the shorter list of names that is in the longer one."""
     if a is None or b is None:
         return 0.0
     weight = WEIGHT_OF_NUMBERING if is_numbering(a) and is_numbering(b) else 1.0
@@ -135,7 +135,7 @@ def _share(a: pd.Index | None, b: pd.Index | None) -> float:
 
 
 def check_names(tables: Sequence[Table]) -> None:
-    """Refuse names that a table has twice."""
+    """Refuse duplicate names."""
     for table in tables:
         for names, kind in ((table.rows, "sample"), (table.columns, "feature")):
             if names is not None and not names.is_unique:
@@ -148,14 +148,14 @@ def check_names(tables: Sequence[Table]) -> None:
 
 
 def name_samples(tables: Sequence[Table]) -> tuple[list[Table], list[str]]:
-    """Give every table sample names, by position where it has none, and check that they meet."""
+    """Give every table sample names, by position if it has none, and check that they overlap."""
     kept = [_without_numbering(table, tables) for table in tables]
     named = [table for table in kept if table.rows is not None]
     if len(named) < len(kept):
         names = _names_by_position(kept, named)
         notes = [note for table in kept if (note := _possible_id(table))]
         if len(kept) > 1:
-            why = "not all views name theirs" if named else "no view names them"
+            why = "not all views have sample names" if named else "no view has sample names"
             notes.insert(0, f"Samples were matched by position: {why}.")
         return [
             table if table.rows is not None else replace(table, rows=names) for table in kept
@@ -168,7 +168,7 @@ def name_samples(tables: Sequence[Table]) -> tuple[list[Table], list[str]]:
 
 
 def _without_numbering(table: Table, tables: Sequence[Table]) -> Table:
-    """Numbers of rows are names only where another table has such names without counting."""
+    """Drop row numbers as names, unless another table uses such names without counting."""
     if table.has_id or not are_row_numbers(table.rows):
         return table
     others = [other.rows for other in tables if not is_numbering(other.rows)]
@@ -177,14 +177,14 @@ def _without_numbering(table: Table, tables: Sequence[Table]) -> Table:
 
 
 def _names_by_position(tables: Sequence[Table], named: Sequence[Table]) -> pd.Index:
-    """Names for the tables without: of those that have some, which must agree, or numbers."""
+    """Names for tables without: those of the other tables, which must agree, or numbers."""
     nameless = next(table for table in tables if table.rows is None)
     for table in tables:
         if table.values.shape[0] != nameless.values.shape[0]:
             msg = (
                 f"{nameless.file} has no sample names and {nameless.values.shape[0]} rows, "
                 f"{table.file} has {table.values.shape[0]}; expected the same samples in the same "
-                "order. Add a column with sample names to each file (--id), or say --samples "
+                "order. Add a column with sample names to each file (--id), or use --samples "
                 "columns if the samples are there."
             )
             raise ViewError(msg)
@@ -198,7 +198,7 @@ def _names_by_position(tables: Sequence[Table], named: Sequence[Table]) -> pd.In
 
 
 def _possible_id(table: Table) -> str | None:
-    """A sentence about a first column of different whole numbers: perhaps it names the samples."""
+    """Note on a first column of distinct integers, which may be sample names."""
     if table.rows is not None or table.columns is None or table.is_turned:
         return None
     first = pd.Series(table.values[:, 0])
@@ -206,8 +206,8 @@ def _possible_id(table: Table) -> str | None:
         return None
     name = table.columns[0]
     return (
-        f"{table.file}: column {name!r} has another whole number in every row and was read as a "
-        f"feature. Say --id {name} if it names the samples."
+        f"{table.file}: column {name!r} has a different integer in every row and was used as a "
+        f"feature. Use --id {name} if it names the samples."
     )
 
 
@@ -215,5 +215,5 @@ def _strangers(table: Table, tables: Sequence[Table]) -> str:
     shown = "; ".join(f"{other.file} has {', '.join(other.samples[:3])}" for other in tables)
     return (
         f"{table.file} shares no sample name with another view: {shown}. Check the column of "
-        "sample names (--id) and the side that they are on (--samples rows or columns)."
+        "sample names (--id) and the orientation (--samples rows or columns)."
     )

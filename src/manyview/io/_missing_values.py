@@ -18,7 +18,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Filled:
-    """A table without NaN, how many it had, and what was done."""
+    """A table without NaN, the number of NaN it had, and how they were handled."""
 
     table: Table
     n_nan: int
@@ -26,19 +26,19 @@ class Filled:
 
 
 def without_empty_rows(table: Table) -> Table:
-    """Leave out samples with nothing but NaN: they lack the view."""
+    """Drop samples whose row is all NaN: they lack the view."""
     counts = _nan_counts(table, axis=1)
     is_kept = counts < table.values.shape[1]
     if not is_kept.any():
-        msg = f"{table.file} holds nothing but NaN; expected numbers."
+        msg = f"{table.file} contains only NaN; expected numbers."
         raise ViewError(msg)
     return table if is_kept.all() else table.of_samples(np.flatnonzero(is_kept))
 
 
 def fill(table: Table, nan: str, means: FloatArray | None = None) -> Filled:
-    """Refuse, fill or leave out scattered NaN; refuse infinite values.
+    """Refuse, impute or drop features with scattered NaN; refuse infinite values.
 
-    Where `means` of a fit are given, they fill, and no feature may be left out.
+    If `means` of a fit are given, they are imputed, and no feature may be dropped.
     """
     _refuse_infinite(table)
     counts = _nan_counts(table, axis=0)
@@ -47,10 +47,10 @@ def fill(table: Table, nan: str, means: FloatArray | None = None) -> Filled:
         return Filled(table, 0, "")
     if nan == "fail":
         name = _feature(table, int(np.flatnonzero(counts)[0]))
-        otherwise = ", or leave these features out with --nan drop-features"
+        otherwise = ", or drop these features with --nan drop-features"
         msg = (
             f"{table.file} lacks {n_nan} of {np.prod(table.values.shape)} values, in {n_broken} of "
-            f"{counts.size} features, the first of them {name}. Fill them with --nan feature-mean"
+            f"{counts.size} features, the first of them {name}. Impute them with --nan feature-mean"
             f"{otherwise if means is None else ''}."
         )
         raise ViewError(msg)
@@ -61,7 +61,7 @@ def fill(table: Table, nan: str, means: FloatArray | None = None) -> Filled:
     if not is_kept.any():
         msg = (
             f"{table.file} lacks values in all of its {counts.size} features, and --nan {nan} "
-            "leaves none. Try --nan feature-mean, or leave the file out."
+            "leaves none. Try --nan feature-mean, or omit the file."
         )
         raise ViewError(msg)
     kept = _of_features(table, is_kept)
@@ -75,12 +75,12 @@ def fill(table: Table, nan: str, means: FloatArray | None = None) -> Filled:
 
 
 def _stored(values: Any) -> Any:
-    """The numbers that can be NaN: what a sparse matrix leaves out is zero."""
+    """The stored values; those that a sparse matrix omits are zero."""
     return values.data if isinstance(values, sparse.csr_array) else values
 
 
 def _nan_counts(table: Table, axis: int) -> NDArray[np.int64]:
-    """Number of NaN of each feature (axis 0) or sample (axis 1)."""
+    """Number of NaN per feature (axis 0) or per sample (axis 1)."""
     values, stored = table.values, _stored(table.values)
     if stored.size == 0 or not np.isnan(stored.min()):
         return np.zeros(values.shape[1 - axis], dtype=np.int64)
@@ -89,7 +89,7 @@ def _nan_counts(table: Table, axis: int) -> NDArray[np.int64]:
 
 
 def _places(values: View, is_meant: np.ufunc) -> tuple[NDArray[np.int64], ...]:
-    """Rows and columns of the values that a test picks; never zeros."""
+    """Rows and columns of the values for which a test holds; never zeros."""
     if isinstance(values, sparse.csr_array):
         entries = sparse.coo_array(values)
         is_picked = is_meant(entries.data)
@@ -122,7 +122,7 @@ def _of_features(table: Table, is_kept: NDArray[np.bool_]) -> Table:
 
 
 def _means(values: Any) -> FloatArray:
-    """Mean of each feature over what it has: (d,)."""
+    """Mean of each feature over its known values: (d,)."""
     if isinstance(values, sparse.csr_array):
         columns, is_nan = values.indices, np.isnan(values.data)
         zeroed = np.where(is_nan, 0, values.data)
@@ -133,7 +133,7 @@ def _means(values: Any) -> FloatArray:
 
 
 def _with_means(values: Any, means: FloatArray) -> Any:
-    """Put the mean of a feature where it is NaN."""
+    """Replace NaN by the mean of the feature."""
     means = means.astype(values.dtype)
     if isinstance(values, sparse.csr_array):
         data = np.where(np.isnan(values.data), means[values.indices], values.data)

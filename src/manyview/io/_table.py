@@ -1,4 +1,4 @@
-"""One table as a file holds it: its numbers, the names along both sides, and what is set aside."""
+"""One table of a file: its numbers, the names of rows and columns, and ignored columns."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from scipy import sparse
 from manyview.data.conversion import View, as_view
 from manyview.exceptions import ViewError
 
-# what pandas calls a column of objects that are numbers all the same, gaps left aside
+# pandas' names for object columns that contain only numbers and gaps
 NUMBERS = {"boolean", "integer", "floating", "mixed-integer-float", "decimal"}
-EXAMINED = 20  # text columns that are searched for numbers
+EXAMINED = 20  # text columns that are checked for numbers
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Numbers of one view, with names along the sides that have some.
+    """Numbers of one view, with the names of rows and columns, if any.
 
-    `is_turnable` is False where the format says which side the samples are on; `has_id` is True
-    where the user named the column of sample names. `title` is the header of the row names. Columns
-    that are no features go by their names in `set_aside`; `others` holds their values.
+    `is_turnable` is False if the format defines where the samples are; `has_id` is True if the user
+    named the column of sample names. `title` is the header of the row names. Columns that are not
+    features are listed by name in `set_aside`; `others` holds their values.
     """
 
     view: str
@@ -44,12 +44,12 @@ class Table:
 
     @property
     def samples(self) -> pd.Index:
-        """Names of the rows of a table that has them."""
+        """Names of the rows, which must exist."""
         assert self.rows is not None
         return self.rows
 
     def turned(self) -> Table:
-        """The table with rows and columns exchanged."""
+        """The transposed table."""
         values = self.values.T
         return replace(
             self,
@@ -100,9 +100,9 @@ def from_array(
 
 
 def from_frame(frame: pd.DataFrame, view: str, file: str, format: str, id: str | None) -> Table:
-    """Take sample names, numbers and the columns that are neither from a frame."""
+    """Split a DataFrame into sample names, numeric columns and ignored columns."""
     if frame.empty:
-        msg = f"{file} has no rows of values below its header; expected one a sample."
+        msg = f"{file} has no rows of values below its header; expected one row per sample."
         raise ViewError(msg)
     is_filled = frame.notna().any().to_numpy()
     empty = [_in_one_line(name) for name in frame.columns[~is_filled] if name != ""]
@@ -143,7 +143,7 @@ def _set_aside(frame: pd.DataFrame, header: list[str], others: Any) -> pd.DataFr
 
 
 def is_numbering(names: pd.Index | None) -> bool:
-    """Whether names merely count, from 0 or 1, perhaps after a prefix: f0, f1, f2, …."""
+    """Whether names are consecutive numbers from 0 or 1, perhaps with a prefix: f0, f1, …."""
     if names is None:
         return False
     first = str(names[0])
@@ -161,7 +161,7 @@ def are_row_numbers(names: pd.Index | None) -> bool:
 
 
 def _column(frame: pd.DataFrame, j: Any) -> Any:
-    """A column by position: names may repeat."""
+    """A column by position, since names may repeat."""
     return frame.iloc[:, int(j)]
 
 
@@ -175,7 +175,7 @@ def _checked(values: object, view: str, file: str) -> View:
 
 
 def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Turn columns of objects that are numbers (yes and no with gaps, decimals) into numbers."""
+    """Convert object columns of numbers (booleans with gaps, decimals) to numbers."""
     frame = frame.copy(deep=False)
     for j in np.flatnonzero([types.is_object_dtype(dtype) for dtype in frame.dtypes]):
         column = _column(frame, j)
@@ -188,7 +188,7 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
 def _default_names(
     frame: pd.DataFrame, is_number: Any, file: str
 ) -> tuple[pd.Index | None, int | None]:
-    """Names of the rows, and the position of the column that holds them, where one does."""
+    """Names of the rows, and the position of the column that holds them, if any."""
     is_default = frame.index.equals(pd.RangeIndex(len(frame)))
     index = None if is_default else as_names(frame.index, file)
     if index is not None and not is_numbering(index):
@@ -198,7 +198,7 @@ def _default_names(
     for j in full:
         if _column(frame, j).is_unique:
             return as_names(_column(frame, j), file), j
-    # names that someone meant to be unique; what is twice is refused later, by its name
+    # names that are meant to be unique; duplicates are refused later, by name
     if index is None and 0 in full and _column(frame, 0).nunique() > len(frame) / 2:
         return as_names(_column(frame, 0), file), 0
     return index, None
@@ -211,7 +211,7 @@ def _is_text(column: Any) -> bool:
 
 
 def as_names(values: Any, file: str) -> pd.Index:
-    """Names as text; whole numbers without a decimal point."""
+    """Names as text; integers without a decimal point."""
     names = pd.Series(np.asarray(values, dtype=object))
     if names.isna().any():
         row = int(np.flatnonzero(names.isna())[0])
@@ -225,12 +225,12 @@ def as_names(values: Any, file: str) -> pd.Index:
 
 
 def _in_one_line(name: object) -> str:
-    """A name as text: cells of Excel break their lines."""
+    """A name as one line of text; Excel cells may contain line breaks."""
     return " ".join(str(name).split())
 
 
 def _matrix(frame: pd.DataFrame) -> Any:
-    """Numbers of a frame, row after row, float32 where all are; gaps are NaN."""
+    """Numbers of a frame in C order, float32 if all columns are; gaps are NaN."""
     dtype = np.float32 if all(frame.dtypes == np.float32) else np.float64
     return np.ascontiguousarray(frame.to_numpy(dtype=dtype, na_value=np.nan))
 
@@ -242,12 +242,12 @@ def _no_numbers(frame: pd.DataFrame, header: list[str], file: str) -> str:
     return (
         f"{file} has no column of numbers; expected some. Its columns are "
         f"{', '.join(header[:5])}{' …' if len(header) > 5 else ''}, and the last of them holds "
-        f"{str(value)!r}. Encode text as numbers, and take rows of text out of the table."
+        f"{str(value)!r}. Encode text as numbers, and remove rows of text from the table."
     )
 
 
 def _nearly_numbers(texts: pd.DataFrame, file: str) -> list[str]:
-    """Sentences about columns that were set aside for a few values."""
+    """Notes on columns that were ignored because of a few values."""
     notes = []
     for j, name in enumerate(texts.columns[:EXAMINED]):
         column = _column(texts, j).dropna()
@@ -257,8 +257,8 @@ def _nearly_numbers(texts: pd.DataFrame, file: str) -> list[str]:
         if is_number.mean() >= 0.5:
             others = [repr(str(value)) for value in column[~is_number].unique()[:3]]
             notes.append(
-                f"{file}: column {str(name)!r} was set aside although {int(is_number.sum())} of "
+                f"{file}: column {str(name)!r} was ignored although {int(is_number.sum())} of "
                 f"its {len(column)} values are numbers; "
-                + (f"these are not: {', '.join(others)}." if others else "they are kept as text.")
+                + (f"these are not: {', '.join(others)}." if others else "they are stored as text.")
             )
     return notes

@@ -1,4 +1,4 @@
-"""Tables as text: the encoding, the separator and the decimal sign are found, not asked for."""
+"""Text tables: encoding, separator and decimal sign are detected."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import pandas as pd
 from manyview.exceptions import ViewError
 
 SEPARATORS = ",;\t|"
-LOOKED_AT = 20  # lines that tell the separator
-PIECE = 1 << 22  # bytes that are decoded at a time
+LOOKED_AT = 20  # lines that determine the separator
+PIECE = 1 << 22  # bytes decoded at a time
 BYTE_ORDER_MARKS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -29,20 +29,20 @@ DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 
 
 def read_text(path: Path, id: str | None) -> tuple[pd.DataFrame, list[str]]:
-    """Read a table of text; return it with sentences on what was unusual."""
+    """Read a text table; return it with notes on anything unusual."""
     encoding = _encoding(path)
-    notes = [f"{path} is not UTF-8; it was read as Windows-1252."] if encoding == "cp1252" else []
+    notes = [f"{path} is not UTF-8; Windows-1252 was assumed."] if encoding == "cp1252" else []
     with path.open(encoding=encoding, newline="", errors="replace") as file:
         lines = list(islice((line for line in file if line.strip()), LOOKED_AT))
     if not lines:
-        msg = f"{path} is empty; expected a header and one row a sample."
+        msg = f"{path} is empty; expected a header and one row per sample."
         raise ViewError(msg)
     separator = _separator(lines)
     fields = list(csv.reader(lines, delimiter=separator))
     header = [name.strip() for name in fields[0]]
     is_headless = all(map(NUMBER.fullmatch, header)) and not _counts(header)
     if is_headless:
-        notes.append(f"{path} has no header: its first row holds numbers, and was read as values.")
+        notes.append(f"{path} has no header: its first row contains numbers, used as values.")
     else:
         header = _with_corner(header, fields[1:], path)
         notes += _perhaps_headless(header, path)
@@ -53,10 +53,10 @@ def read_text(path: Path, id: str | None) -> tuple[pd.DataFrame, list[str]]:
         encoding=encoding,
         encoding_errors="replace",
         header=None if is_headless else 0,
-        names=list(range(len(header))),  # pandas would rename what the header has twice
+        names=list(range(len(header))),  # pandas would rename duplicates in the header
         dtype={j: str for j, name in enumerate(header) if name == id or (j == 0 and name == "")},
         low_memory=False,
-    ).copy()  # pandas reads column by column, and a copy puts them together
+    ).copy()  # a copy consolidates the columns into one block
     if is_headless:
         return frame, notes
     frame.columns = pd.Index(header, dtype=object)
@@ -64,36 +64,39 @@ def read_text(path: Path, id: str | None) -> tuple[pd.DataFrame, list[str]]:
 
 
 def with_index(frame: pd.DataFrame) -> pd.DataFrame:
-    """Make a first column without a name, as R and pandas write it, the index."""
+    """Use a first column without a name, as written by R and pandas, as the index."""
     if frame.columns[0] != "" or frame.empty or frame.iloc[:, 0].isna().any():
         return frame
     return frame.set_axis(pd.Index(frame.iloc[:, 0])).iloc[:, 1:]
 
 
 def _perhaps_headless(header: list[str], path: Path) -> list[str]:
-    """A sentence about a first row that may be a sample: a name and numbers."""
+    """Note on a header that may be a sample: a name and numbers."""
     others = header[1:]
     if not others or _counts(others) or not all(map(NUMBER.fullmatch, others)):
         return []
-    return [f"{path}: the first row holds numbers and was read as names. Add a header if it lacks."]
+    return [
+        f"{path}: the first row contains numbers and was used as the header. Add a header if it is "
+        "missing."
+    ]
 
 
 def _with_corner(header: list[str], rows: list[list[str]], path: Path) -> list[str]:
-    """Add the name that R leaves out: an empty one for the first column."""
+    """Add the name of the first column, which R omits, as an empty one."""
     n_more = max((len(row) for row in rows), default=0) - len(header)
     if n_more <= 0:
         return header
     if n_more > 1 or any(len(row) > len(header) and row[-1] == "" for row in rows):
         msg = (
             f"{path} has rows with more fields than its header, which has {len(header)}. "
-            "Name every column, and end no row with a separator."
+            "Name every column, and remove separators at the end of rows."
         )
         raise ViewError(msg)
     return ["", *header]
 
 
 def _encoding(path: Path) -> str:
-    """Find the encoding from the first bytes, else by trying UTF-8."""
+    """Encoding by the first bytes, else by trying UTF-8."""
     with path.open("rb") as file:
         head = file.read(4096)
         for mark, encoding in BYTE_ORDER_MARKS.items():
@@ -113,7 +116,7 @@ def _encoding(path: Path) -> str:
 
 
 def _windows(path: Path) -> str:
-    """Windows-1252, Latin-1 with the signs that Windows adds; refuse text that is UTF-8 in part."""
+    """Windows-1252, a superset of Latin-1; refuse text that is UTF-8 in part."""
     with path.open("rb") as file:
         if any(UTF8_LETTER.search(piece) for piece in iter(lambda: file.read(PIECE), b"")):
             msg = (
@@ -125,7 +128,7 @@ def _windows(path: Path) -> str:
 
 
 def _utf16_without_mark(head: bytes, path: Path) -> str:
-    """Every second byte of Western text in UTF-16 is zero; anything else is no text."""
+    """Every second byte of Western text in UTF-16 is zero; anything else is not text."""
     for first, encoding in ((1, "utf-16-le"), (0, "utf-16-be")):
         if head[first::2].count(0) > 0.9 * len(head[first::2]) and 0 not in head[1 - first :: 2]:
             return encoding
@@ -134,7 +137,7 @@ def _utf16_without_mark(head: bytes, path: Path) -> str:
 
 
 def _separator(lines: list[str]) -> str:
-    """The sign that cuts all lines into the same number of fields, and into the most."""
+    """The separator that splits all lines into the same number of fields, and the most."""
     bare = [re.sub(r'"[^"]*"', "", line) for line in lines]
 
     def regularity(separator: str) -> tuple[bool, bool, int]:
@@ -154,5 +157,5 @@ def _has_decimal_commas(rows: list[list[str]]) -> bool:
 
 
 def _counts(header: list[str]) -> bool:
-    """Whether the header counts its columns, as pandas does for arrays."""
+    """Whether the header numbers its columns, as pandas does for arrays."""
     return header in ([str(j + start) for j in range(len(header))] for start in (0, 1))

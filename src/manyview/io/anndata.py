@@ -1,6 +1,6 @@
-"""Clusters of single cells and other omics samples, written where scanpy and muon look for them.
+"""Cluster AnnData and MuData objects, with results stored where scanpy and muon expect them.
 
-Each function reads its views from a MuData or an AnnData, fits an `OMVCDR` and adds to the object:
+Each function takes its views from a MuData or an AnnData, fits an `OMVCDR` and adds to the object:
 `obs[key]` (the cluster, a categorical), `obs[key + "_confidence"]`, `obsm["X_" + key]` (the
 embedding) and `uns[key]` (parameters, view weights, stability, versions).
 """
@@ -41,35 +41,35 @@ def cluster_mudata(
     layer: str | Mapping[str, str] | None = None,
     **parameters: Any,
 ) -> OMVCDR:
-    """Cluster the samples of a MuData, whose modalities are the views.
+    """Cluster the samples of a MuData with its modalities as views.
 
     Parameters
     ----------
     mdata : MuData
-        Every sample that any modality has is clustered; what a sample lacks is a missing view. The
-        result is added to it.
+        All samples of any modality are clustered; a modality that a sample lacks is a missing view.
+        The results are added to this object.
     n_clusters : int, default=8
         Number of clusters.
     key_added : str, default="manyview"
-        Name of what is added.
+        Name of the added entries.
     use_rep : str or dict, optional
-        Entry of `obsm` to read in place of X, such as "X_pca": of all modalities, or by modality.
+        Entry of `obsm` to use instead of X, such as "X_pca", for all modalities or by modality.
     layer : str or dict, optional
-        Layer to read in place of X: of all modalities, or by modality.
+        Layer to use instead of X, for all modalities or by modality.
     **parameters
         Parameters of OMVCDR.
 
     Returns
     -------
     OMVCDR
-        The fitted estimator, for `predict`, `save` and the rest.
+        The fitted estimator.
     """
     _check_kind(is_multimodal(mdata), mdata, "cluster_mudata", "a MuData")
     check_axis(mdata)
     reps = _by_modality(use_rep, "use_rep", mdata)
     layers = _by_modality(layer, "layer", mdata)
     if both := sorted(set(reps) & set(layers)):
-        msg = f"use_rep and layer both say what to read of {both}; give one for each modality."
+        msg = f"use_rep and layer are both given for {both}; expected one of them per modality."
         raise ViewError(msg)
     labeled_views = {}
     for name, part in mdata.mod.items():
@@ -91,26 +91,26 @@ def cluster_anndata(
     views: Mapping[str, str] | Sequence[str] | str,
     **parameters: Any,
 ) -> OMVCDR:
-    """Cluster the samples of an AnnData, of which several entries are the views.
+    """Cluster the samples of an AnnData with several of its entries as views.
 
     Parameters
     ----------
     adata : AnnData
-        The result is added to it.
+        The results are added to this object.
     n_clusters : int, default=8
         Number of clusters.
     key_added : str, default="manyview"
-        Name of what is added.
+        Name of the added entries.
     views : dict or list of str, or str
-        What to read: "X", an entry of `obsm` or a layer; the keys of a dict name the views. A row
-        of nothing but NaN is a missing view.
+        "X", entries of `obsm` or layers; the keys of a dict name the views. A row that is all NaN
+        marks a missing view.
     **parameters
         Parameters of OMVCDR.
 
     Returns
     -------
     OMVCDR
-        The fitted estimator, for `predict`, `save` and the rest.
+        The fitted estimator.
     """
     _check_kind(is_annotated(adata), adata, "cluster_anndata", "an AnnData")
     keys = [views] if isinstance(views, str) else views
@@ -137,7 +137,7 @@ def _check_kind(is_right: bool, given: object, function: str, expected: str) -> 
 
 
 def _by_modality(keys: str | Mapping[str, str] | None, name: str, mdata: Any) -> dict[str, str]:
-    """What to read of each modality that is named."""
+    """Key for each modality that is named."""
     if keys is None:
         return {}
     if isinstance(keys, str):
@@ -168,12 +168,12 @@ def _entry(adata: Any, field: str, key: str, name: str) -> LabeledValues:
 
 
 def _cluster(container: Any, data: MultiViewData, key: str, model: OMVCDR) -> OMVCDR:
-    """Fit, and write the result into the container."""
+    """Fit, and add the results to the container."""
     embedding = model.fit(data).transform(data)
     categories = [str(c) for c in range(model.labels_.max() + 1)]
     container.obs[key] = pd.Categorical(model.labels_.astype(str), categories=categories)
     container.obs[f"{key}_confidence"] = model.confidence_
-    container.obsm[f"X_{key}"] = np.asarray(embedding)  # a frame where scikit-learn is set so
+    container.obsm[f"X_{key}"] = np.asarray(embedding)  # set_output may make it a DataFrame
     container.uns[key] = {
         "params": {name: _storable(value) for name, value in model.get_params().items()},
         "view_weights": dict(zip(model.view_names_, model.view_weights_.tolist(), strict=True)),
@@ -184,5 +184,5 @@ def _cluster(container: Any, data: MultiViewData, key: str, model: OMVCDR) -> OM
 
 
 def _storable(value: object) -> bool | int | float | str:
-    """A value that files of AnnData hold; None and lists become text."""
+    """A value that AnnData files can store; None and lists become text."""
     return value if isinstance(value, bool | int | float | str) else str(value)

@@ -1,4 +1,4 @@
-"""Read a table about samples that are known already: clinical data, batches, dates."""
+"""Read a table with metadata of the samples, such as clinical data, batches or dates."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from manyview.io._table import as_names
 
 @dataclass(frozen=True, eq=False)
 class Meta:
-    """A table about samples.
+    """Metadata of samples.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        One row a sample, in the order asked for; NaN where the file says nothing of a sample.
+        One row per sample, in the order of the samples; NaN if the file lacks a sample.
     notes : tuple of str
-        What was matched, and how, a sentence each.
+        How rows were matched with samples, one sentence each.
     """
 
     table: pd.DataFrame
@@ -36,12 +36,12 @@ def read_meta(path: PathLike, names: pd.Index, *, id: str | None = None) -> Meta
     Parameters
     ----------
     path : path
-        A .csv, .tsv, .txt, .parquet, .feather or .xlsx file, one row a sample.
+        A .csv, .tsv, .txt, .parquet, .feather or .xlsx file with one row per sample.
     names : pandas.Index
-        Names of the samples; a RangeIndex where they have none, which matches by position.
+        Names of the samples; a RangeIndex, for samples without names, matches by position.
     id : str, optional
-        Name of the column with the sample names; None, or a column that the file lacks, takes the
-        one with the most of them.
+        Name of the column with the sample names; if None or not in the file, the column with most
+        of the names is used.
 
     Returns
     -------
@@ -56,8 +56,8 @@ def read_meta(path: PathLike, names: pd.Index, *, id: str | None = None) -> Meta
         if len(frame) != len(names):
             msg = (
                 f"{path} has {len(frame)} rows, and the views have {len(names)} samples without "
-                "names; expected as many rows in the same order, or a column of sample names in "
-                "each file (--id)."
+                "names; expected the same number of rows in the same order, or a column of sample "
+                "names in each file (--id)."
             )
             raise ViewError(msg)
         notes.append(f"{path}: the rows were matched with the samples by position.")
@@ -65,7 +65,7 @@ def read_meta(path: PathLike, names: pd.Index, *, id: str | None = None) -> Meta
     column, keys = _best_key(sheet, names, id)
     if not keys.is_unique:
         twice = keys[keys.duplicated()][0]
-        msg = f"{path} has sample {twice!r} twice; expected one row a sample. Delete one of them."
+        msg = f"{path} has sample {twice!r} twice; expected one row per sample. Delete one of them."
         raise ViewError(msg)
     n_found, n_others = int(names.isin(keys).sum()), int((~keys.isin(names)).sum())
     notes.append(
@@ -96,7 +96,7 @@ def _best_key(sheet: LabeledValues, names: pd.Index, id: str | None) -> tuple[in
 
 
 def _candidates(sheet: LabeledValues, id: str | None) -> Iterator[tuple[int | None, pd.Index]]:
-    """What may hold sample names: the column asked for, else the index and all full columns."""
+    """Candidates for sample names: the given column, else the index and all columns without NaN."""
     frame, file = sheet.frame, sheet.file
     header = [str(name).strip() for name in frame.columns]
     if id in header:

@@ -1,4 +1,4 @@
-"""Read new samples for a fit whose views are known: find the views, and bring features in order."""
+"""Read new samples for a fitted model: match tables with views, and order the features."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from manyview.io._missing_values import Filled, fill, without_empty_rows
 from manyview.io._table import Table
 from manyview.io.tables import LoadedViews, Samples
 
-ENOUGH = 0.5  # share of a view's features by which a table is taken for it
-SHOWN = 5  # names in a sentence
+ENOUGH = 0.5  # share of the features of a view that identifies a table with it
+SHOWN = 5  # names in a message
 
 
 @dataclass(frozen=True, eq=False)
 class FittedView:
-    """A view that a fit has seen.
+    """A view of a fitted model.
 
     Attributes
     ----------
     name : str
-        Its name.
+        Name of the view.
     means : array of shape (d_v,)
         Mean of each feature.
     features : array of str of shape (d_v,), or None
-        Names of the features, where the fit knew them.
+        Names of the features, if the fit had them.
     """
 
     name: str
@@ -61,29 +61,29 @@ def read_new_samples(
     nan: Literal["fail", "feature-mean"] = "fail",
     view_names: Sequence[str] | None = None,
 ) -> LoadedViews:
-    """Read some or all views of new samples, in the order of views and features of a fit.
+    """Read some or all views of new samples, with views and features ordered as in the fit.
 
     Parameters
     ----------
     paths : path or sequence of paths
-        Files or folders, as for `read_views`. A table is the view of its name, else the one with
-        its features, else the only one of its width.
+        Files or folders, as for `read_views`. A table is matched with a view by its name, else by
+        its features, else by its width, if that is unique.
     fitted_views : sequence of FittedView
         The views of the fit.
     id : str, optional
         Name of the column with the sample names.
     samples : {"auto", "rows", "columns"}, default="auto"
-        Where the samples are. "auto": opposite the side that names features of the fit.
+        Whether samples are in rows or columns. "auto": the side that does not name the features.
     nan : {"fail", "feature-mean"}, default="fail"
-        What to do with NaN in part of a row, and with features that a file lacks: refuse them, or
-        fill in the mean of the feature in the fit.
+        Handling of NaN in part of a row, and of features that a file lacks: refuse, or impute the
+        mean of the feature in the fit.
     view_names : sequence of str, optional
-        Names of the views of the fit, one a table, where those of the files say nothing.
+        Name of the view of the fit for each table, if the file names do not identify it.
 
     Returns
     -------
     LoadedViews
-        All views of the fit; those that no file has are marked as missing.
+        All views of the fit; those that are in no file are marked as missing.
     """
     check_options(samples=(samples, Samples), nan=(nan, Literal["fail", "feature-mean"]))
     unknown = [
@@ -111,7 +111,7 @@ def read_new_samples(
         filled[v] = fill(ordered, nan, fitted_views[v].means)
         notes += remarks
     notes += [
-        f"The view {view.name!r} is missing: its part is left to the other views."
+        f"The view {view.name!r} is missing; the samples are assigned by the other views."
         for v, view in enumerate(fitted_views)
         if v not in filled
     ]
@@ -163,7 +163,7 @@ def _sides(table: Table, samples: str) -> tuple[bool, ...]:
 
 
 def _share(names: pd.Index | None, features: Any) -> tuple[float, float]:
-    """How many of the features are named, of themselves and of all names."""
+    """Shares of shared names among the features, and among all names."""
     if names is None or features is None:
         return 0.0, 0.0
     n_shared = int(pd.Index(features).isin(names).sum())
@@ -171,7 +171,7 @@ def _share(names: pd.Index | None, features: Any) -> tuple[float, float]:
 
 
 def _fits_nameless(table: Table, view: FittedView, side: bool) -> bool:
-    """Whether a table can be a view by its width alone, where one of them has no names."""
+    """Whether table and view match by width, if one of them has no feature names."""
     is_nameless = table.columns is None or view.features is None
     return is_nameless and table.values.shape[0 if side else 1] == len(view.means)
 
@@ -184,20 +184,20 @@ def _refuse_twins(
         if len(files) > 1:
             msg = (
                 f"{files[0]} and {files[1]} both hold the view {fitted_views[v].name!r}; expected "
-                "one file a view. Leave one out, or name the views in the order of the files with "
+                "one file per view. Omit one, or name the views in the order of the files with "
                 "--views."
             )
             raise ViewError(msg)
 
 
 def _in_order(table: Table, view: FittedView, nan: str) -> tuple[Table, list[str]]:
-    """A table with the features of the fit in their order, NaN where it lacks one."""
+    """The table with the features ordered as in the fit; NaN for missing ones."""
     n_known = len(view.means)
     if table.columns is None or view.features is None:
         if table.values.shape[1] != n_known:
             msg = (
                 f"{table.file} has {table.values.shape[1]} features; the view {view.name!r} of the "
-                f"fit has {n_known}. Bring the same features, or say --samples columns if the "
+                f"fit has {n_known}. Provide the same features, or use --samples columns if the "
                 "samples are there."
             )
             raise ViewError(msg)
@@ -219,17 +219,17 @@ def _in_order(table: Table, view: FittedView, nan: str) -> tuple[Table, list[str
         notes.append(f"{shown}, filled with their means in the fit: {_some(lacking)}.")
     if len(extra):
         notes.append(
-            f"{table.file}: what the fit did not see was left out, {len(extra)} of "
-            f"{len(table.columns)} features: {_some(extra)}."
+            f"{table.file}: ignored {len(extra)} of {len(table.columns)} features that are "
+            f"not in the fit: {_some(extra)}."
         )
     return replace(table, values=_columns(table.values, places), columns=features), notes
 
 
 def _columns(values: Any, places: NDArray[np.intp]) -> Any:
-    """Columns of a matrix by position; NaN where the position is -1."""
+    """Columns of a matrix by position; NaN if the position is -1."""
     gap = np.full((values.shape[0], 1), np.nan, dtype=values.dtype)
     is_sparse = isinstance(values, sparse.csr_array)
-    if (places < 0).any():  # the last column, which -1 means, becomes the gap
+    if (places < 0).any():  # index -1 selects the last column, which is all NaN
         values = (
             sparse.hstack([values, sparse.csr_array(gap)])
             if is_sparse
@@ -243,7 +243,7 @@ def _columns(values: Any, places: NDArray[np.intp]) -> Any:
 def _assembled(
     filled: dict[int, Filled], fitted_views: Sequence[FittedView], names: pd.Index
 ) -> MultiViewData:
-    """All views of the fit; zeros stand for what is missing."""
+    """All views of the fit, with zeros for missing rows."""
     present = np.zeros((len(names), len(fitted_views)), dtype=bool)
     views: dict[str, Any] = {}
     for v, view in enumerate(fitted_views):

@@ -1,4 +1,4 @@
-"""Views that stay on disk: large arrays without names, matched by position."""
+"""Views that stay on disk: large arrays without sample names, matched by position."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from manyview.data.views import MultiViewData
 from manyview.io._assembly import PathLike, distinct_names
 from manyview.io.tables import LoadedViews
 
-KEY = "::"  # between a path and the array or column inside
+KEY = "::"  # separates a path and the array or column inside the file
 
 
 def is_pattern(path: PathLike) -> bool:
-    """Tell whether a path stands for the shards of a view, or for an array inside a file.
+    """Whether a path is a pattern for the parts of a view, or names an array inside a file.
 
     Parameters
     ----------
     path : path
-        As a user wrote it.
+        As given by the user.
 
     Returns
     -------
@@ -38,20 +38,20 @@ def is_pattern(path: PathLike) -> bool:
 def open_views(
     paths: Sequence[PathLike], *, view_names: Sequence[str] | None = None
 ) -> LoadedViews:
-    """Open one view a path, without reading it; row i of each is the same sample.
+    """Open one view per path without reading it; row i of each view is the same sample.
 
     Parameters
     ----------
     paths : sequence of paths
-        Files, folders or patterns as `manyview.open_rows` takes them; `path::key` names the array
-        or column inside.
+        Files, folders or patterns, as for `manyview.open_rows`; `path::key` names the array or
+        column inside the file.
     view_names : sequence of str, optional
-        Names of the views; None takes those of the files.
+        Names of the views; None uses those of the files.
 
     Returns
     -------
     LoadedViews
-        Its samples are named by their numbers, from 0.
+        Sample names are their positions, from 0.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def _open(path: PathLike) -> Rows:
 
 
 def _view_name(path: PathLike) -> str:
-    """The key, or what stands before the varying part of the file name."""
+    """The key, or the file name up to the first wildcard."""
     where, _, key = os.fspath(path).partition(KEY)
     fixed = re.split(r"[*?\[]", Path(where).stem)[0].rstrip("_-. ")
     return key or fixed or "view"
@@ -92,7 +92,7 @@ def _ending(path: PathLike) -> str:
 def _found(
     data: MultiViewData, sources: Mapping[str, Rows], paths: Sequence[PathLike]
 ) -> pd.DataFrame:
-    """What was opened, a row a view."""
+    """Table of the opened views, one row per view."""
     n = len(data)
     return pd.DataFrame(
         [

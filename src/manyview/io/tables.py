@@ -1,4 +1,4 @@
-"""Read views from files and bring them together."""
+"""Read views from files and match their samples."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ Nan = Literal["fail", "feature-mean", "drop-features"]
 
 @dataclass(frozen=True, eq=False)
 class LoadedViews:
-    """What was read.
+    """Views read from files.
 
     Attributes
     ----------
     data : MultiViewData
         The views, with the names of samples and features.
     found : pandas.DataFrame
-        One row a view: its file and format; samples and features in it; where its samples were
-        (orientation); how many of them another view has, too (matched); samples of the result that
-        it lacks (missing); samples of it that the result lacks (dropped); the columns that were
-        set aside; NaN among the values that were taken, and what was done with them.
+        One row per view: file and format; number of samples and features in the file; whether
+        samples are in rows or columns (orientation); samples that are also in another view
+        (matched); samples of the result that the view lacks (missing); samples of the view that
+        are not in the result (dropped); ignored columns (set_aside); number of NaN among the used
+        values, and how they were handled.
     notes : tuple of str
-        What was decided for the user, and what may be unexpected, a sentence each.
+        Automatic decisions and anything unusual, one sentence each.
     set_aside : pandas.DataFrame
-        The columns that were set aside, one row a sample; NaN where no file says anything.
+        The columns that are not features, one row per sample; NaN where no file has a value.
     """
 
     data: MultiViewData
@@ -69,22 +70,22 @@ def read_views(
     Parameters
     ----------
     paths : path or sequence of paths
-        Files, each with one view or several, or folders, whose files are taken in order of name:
+        Files with one or several views, or folders, whose files are used in order of name:
         .csv, .tsv, .txt, .parquet, .feather, .xlsx, .npy, .npz, .mat, .h5ad, .h5mu, .zarr.
     id : str, optional
-        Name of the column with the sample names. None: the names that the format keeps, else the
-        first column of text without repetitions, else the position.
+        Name of the column with the sample names. None: the names that the format stores, else the
+        first text column without duplicates, else the position.
     samples : {"auto", "rows", "columns"}, default="auto"
-        Where the samples are. "auto": on the side whose names the views share.
+        Whether samples are in rows or columns. "auto": the side whose names the views share.
     missing : {"keep", "drop"}, default="keep"
-        Keep samples that some views lack, or only those that all views have.
+        Keep samples with missing views, or only those that have all views.
     nan : {"fail", "feature-mean", "drop-features"}, default="fail"
-        What to do with NaN in part of a row: refuse them, fill in the mean of the feature, or leave
-        the feature out. A sample with nothing but NaN lacks the view.
+        Handling of NaN in part of a row: refuse, impute the mean of the feature, or drop the
+        feature. A row that is all NaN marks a missing view.
     view_names : sequence of str, optional
-        Names of the views; None takes those of the files, sheets or arrays.
+        Names of the views; None uses those of the files, sheets or arrays.
     set_aside : sequence of str, default=()
-        Names of columns that are no features although they hold numbers, such as known classes.
+        Columns that are not features although they hold numbers, such as known classes.
 
     Returns
     -------
@@ -134,16 +135,16 @@ def _others(tables: Sequence[Table], names: pd.Index) -> pd.DataFrame:
 
 
 def _without_id(tables: Sequence[Table], id: str | None) -> list[str]:
-    """Sentences about tables of samples that lack the column of names that others have."""
+    """Notes on tables that lack the column of sample names."""
     return [
-        f"{table.file} has no column {id!r}; its samples go by other names, or by position."
+        f"{table.file} has no column {id!r}; other names, or the position, identify its samples."
         for table in tables
         if id is not None and table.is_turnable and not (table.has_id or table.is_turned)
     ]
 
 
 def _matched(tables: Sequence[Table], missing: str, nan: str) -> tuple[list[Filled], pd.Index]:
-    """The samples of the result, and the part of each table that is about them, without NaN."""
+    """The samples of the result, and the rows of each table for them, without NaN."""
     names = merged_index([table.samples for table in tables], "outer")
     if missing == "drop":
         for table in tables:

@@ -1,8 +1,7 @@
-"""Kernels: what is computed on one block, and with which array library.
+"""Kernels: computations on one block, with a given array library.
 
-A kernel module has the functions of `Kernels` and no state. The engine decides where rows live;
-kernels decide how they are computed. To add a module, write the functions and name it in
-`choose_kernels`.
+A kernel module has the functions of `Kernels` and no state. The engine stores rows, kernels compute
+with them. To add a module, implement the functions and register it in `choose_kernels`.
 """
 
 from __future__ import annotations
@@ -26,22 +25,22 @@ class Kernels(Protocol):
     """What is computed on one block; b, y, u, ω are its projection, labels, group and weights."""
 
     def asarray(self, small: FloatArray, like: Any) -> Any:
-        """Bring a small host array to the library, device and dtype of `like`."""
+        """Convert a small array to the library, device and dtype of `like`."""
 
     def columns(self, view: ViewRows, weights: FloatArray) -> ColumnMoments:
-        """Moments of the columns of a view as the user gave it."""
+        """Moments of the columns of an unscaled view."""
 
     def row_squares(self, view: ViewRows) -> FloatArray:
         """‖map(x) ∘ scale − offset‖² of each row, before the row factor."""
 
     def project(self, views: Sequence[ViewRows], bases: Sequence[FloatArray]) -> Any:
-        """A = Σ_v X_v H_v, spaces side by side: (rows, D)."""
+        """A = Σ_v X_v H_v, spaces concatenated: (rows, D)."""
 
     def accumulate(self, views: Sequence[ViewRows], embedding: Any) -> ArraySums:
-        """C_v = X_vᵀ Z: one (d_v, D) array a view."""
+        """C_v = X_vᵀ Z: one (d_v, D) array per view."""
 
     def shared_sums(self, view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
-        """Σ_i s_ci x_i for shares (k, rows) of the rows, as clusters have: (k, d_v)."""
+        """Σ_i s_ci x_i for weights (k, rows) of the rows: (k, d_v)."""
 
     def anchor_weights(
         self, projection: Any, anchors: FloatArray, n_nearest: int
@@ -70,12 +69,12 @@ class Kernels(Protocol):
     def bound_violated(
         self, block: Block, clusters: Clusters, since: ClusterMoments
     ) -> NDArray[np.bool_]:
-        """Rows that may move now, by bounds taken at moments `since`; all, where none are."""
+        """Rows whose bounds, computed at `since`, do not exclude a change; all without bounds."""
 
     def assign(self, block: Block, order: IntArray, clusters: Clusters) -> int:
         """Sweep once over the rows of `order`; changes labels and moments in place, never raises F.
 
-        Returns the number of labels that moved.
+        Returns the number of changed labels.
         """
 
 

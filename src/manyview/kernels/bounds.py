@@ -1,8 +1,8 @@
-"""Distance bounds: which rows a sweep may skip, as in Elkan's k-means.
+"""Distance bounds that let a sweep skip rows, as in Elkan's k-means.
 
-Late sweeps move few rows. Bounds on the distances to the nearest cluster and to the next are taken
-once for all rows; a row is skipped until the centers have shifted so far that its bounds no longer
-rule out a move.
+Late sweeps change few labels. Bounds on the distances to the nearest cluster and to the others are
+computed once for all rows; a row is skipped until the centers have shifted so far that its bounds
+no longer exclude a change.
 """
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
@@ -16,9 +16,9 @@ from manyview.kernels.rows import compiled
 
 @compiled
 def distance_bounds(costs, bounds, out):
-    """Of each row: its nearest cluster, the distance to it at most, to the next at least.
+    """Nearest cluster of each row, upper bound of its distance, lower bound of the others.
 
-    The first is √(Σ_p slope ‖b − center‖²); the second √(add − least grow), whichever the cluster.
+    The first is √(Σ_p slope ‖b − center‖²); the second √(add − least grow), for any cluster.
     """
     grow, least = costs.grow, bounds.least
     for i in range(len(out)):
@@ -39,11 +39,11 @@ def distance_bounds(costs, bounds, out):
 
 @compiled
 def bound_violated(distance_bounds, labels, before, costs, bounds, out):
-    """Whether another cluster may by now be better for each row than its own.
+    """Whether another cluster may now be better for a row than its own.
 
-    `before` are the costs when the distance bounds were taken, `bounds` how far clusters have moved
-    since. With s ≤ 1 the least that a slope has shrunk to, δ the longest way and γ the most that a
-    grow has fallen, add ≥ grow − γ + s (distance − δ)²; of all grows, the least gives the least.
+    `before` are the costs when the distance bounds were computed, `bounds` the shifts of clusters
+    since. With s ≤ 1 the smallest relative slope, δ the largest shift and γ the largest decrease
+    of a grow, add ≥ grow − γ + s (distance − δ)²; the smallest grow gives the lower bound.
     """
     center_shift, shrunk, fallen = 0.0, 1.0, 0.0
     for c in range(len(costs.grow)):
@@ -57,4 +57,4 @@ def bound_violated(distance_bounds, labels, before, costs, bounds, out):
         leave = bounds.leaving[0, own] + bounds.leaving[1, own] * reach * reach
         left = max(distance_bounds[i, 2] - center_shift, 0.0)
         stays = own == distance_bounds[i, 0] and lowest + shrunk * left * left >= leave
-        out[i] = not stays  # NaN does not stay
+        out[i] = not stays  # NaN is a violation

@@ -1,4 +1,4 @@
-"""Kernels for the CPU: BLAS for the matrix products, numba for what runs over rows."""
+"""Kernels for the CPU: BLAS for matrix products, numba for loops over rows."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SAFETY = 1e-6  # more than float32 rounds
 
 
 def asarray(small: FloatArray, like: NDArray[Any]) -> NDArray[Any]:
-    """Host array in the dtype of `like`."""
+    """Array in the dtype of `like`."""
     return np.asarray(small, dtype=like.dtype)
 
 
 def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
-    """Weighted mean, scatter and minimum of the columns; absent rows have no weight."""
+    """Weighted mean, scatter and minimum of the columns; missing rows have no weight."""
     X = products.mapped(view)
     w = weights if view.factor is None else weights * (view.factor > 0)  # (rows,)
     total = float(w.sum())
@@ -37,11 +37,11 @@ def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
     mean = np.asarray(X.T @ w.astype(X.dtype), dtype=np.float64) / total  # (d_v,)
     if isinstance(X, sparse.csr_array):
         spread = products.with_values(X, (X.data - mean[X.indices]) ** 2)
-        stored = products.with_values(X, np.ones(X.nnz)).T @ w  # (d_v,): weight where X is not zero
+        stored = products.with_values(X, np.ones(X.nnz)).T @ w  # (d_v,): weight of nonzero entries
         scatter = spread.T @ w + np.maximum(total - stored, 0) * mean**2
         smallest = min(float(X.data.min(initial=0.0)), 0.0)
     else:
-        # a second look removes the rounding of a float32 mean before it is squared
+        # a second pass removes the rounding of a float32 mean before it is squared
         centered = X - mean.astype(X.dtype)
         residual = np.asarray(w.astype(X.dtype) @ centered, dtype=np.float64) / total
         scatter = (
@@ -62,7 +62,7 @@ def row_squares(view: ViewRows) -> FloatArray:
     if isinstance(X, sparse.csr_array):
         stored = products.with_values(X, (X.data * scale[X.indices] - offset[X.indices]) ** 2)
         at_zero = offset @ offset - products.with_values(X, offset[X.indices] ** 2).sum(axis=1)
-        at_zero[np.diff(X.indptr) == d] = 0  # a full row has no zeros, only rounding
+        at_zero[np.diff(X.indptr) == d] = 0  # a full row has no zeros, only rounding noise
         return np.asarray(stored.sum(axis=1) + np.maximum(at_zero, 0))
     return np.asarray(compiled_rows.row_squares(X, scale, offset))
 
@@ -87,7 +87,7 @@ def accumulate(views: Sequence[ViewRows], embedding: NDArray[Any]) -> ArraySums:
 
 
 def shared_sums(view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
-    """Σ_i s_ci x_i: the shares, times the row factors, times the view."""
+    """Σ_i s_ci x_i: weights times row factors times view."""
     X = products.mapped(view)
     if view.factor is not None:
         shares = products.with_values(shares, shares.data * view.factor[shares.indices])
@@ -107,7 +107,7 @@ def shared_sums(view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
 def anchor_weights(
     projection: NDArray[Any], anchors: FloatArray, n_nearest: int
 ) -> sparse.csr_array[Any]:
-    """Each row as shares of its nearest anchors, a chunk of distances at a time."""
+    """Weights of the nearest anchors of each row, one chunk of distances at a time."""
     n, dtype = len(projection), projection.dtype
     A = anchors.astype(dtype)
     square = np.einsum("ij,ij->i", A, A)  # (m,)
@@ -115,7 +115,7 @@ def anchor_weights(
     shares = np.empty((n, n_nearest), dtype=dtype)
     for start in range(0, n, CHUNK_ROWS):
         rows = slice(start, start + CHUNK_ROWS)
-        distance = square - 2 * (projection[rows] @ A.T)  # (rows, m), less ‖b‖²
+        distance = square - 2 * (projection[rows] @ A.T)  # (rows, m), minus ‖b‖²
         compiled_rows.nearest_shares(distance, nearest[rows], shares[rows])
     ends = np.arange(n + 1) * n_nearest
     return sparse.csr_array((shares.ravel(), nearest.ravel(), ends), shape=(n, len(A)))
@@ -234,14 +234,14 @@ def _all_same(weights: FloatArray) -> bool:
 def _bounds(
     b: NDArray[Any], clusters: sweep.ClusterArrays, costs: sweep.Costs, weight: float | None
 ) -> sweep.Bounds:
-    """Costs of all rows by one matrix product; none where the weights or the views vary."""
+    """Costs of all rows by one matrix product; none if weights or views vary."""
     if weight is None or len(clusters.n_present) > 1:
         return _no_bounds(costs, b.dtype)
     (n, D), (k, m) = b.shape, costs.slope.shape[1:]
     spaces = (clusters.starts, clusters.ends)
     rounding = float((D + m + 8) * np.finfo(b.dtype).eps)
     slope, length = costs.slope[0].copy(), np.empty(k)
-    # ‖b‖² and ‖center‖² ride along: a pass over (rows, k) costs as much as a narrow product
+    # includes ‖b‖² and ‖center‖²: a pass over (rows, k) costs as much as a narrow product
     shapes = ((n, D + m + 1), (D + m + 1, k), (n, m))
     left, right, square = (np.empty(shape, dtype=b.dtype) for shape in shapes)
     compiled_rows.widen(b, *spaces, left, square)
@@ -253,7 +253,7 @@ def _bounds(
 
 
 def _no_bounds(costs: sweep.Costs, dtype: Any = np.float64) -> sweep.Bounds:
-    """Bounds of no rows, with clusters that have not moved."""
+    """Bounds without rows, with clusters that have not shifted."""
     _, k, m = costs.slope.shape
     nothing = np.empty((0, k), dtype=dtype)
     none = (nothing, nothing, 0.0, np.empty((0, m)), np.empty((0, costs.center.shape[1])))
@@ -261,7 +261,7 @@ def _no_bounds(costs: sweep.Costs, dtype: Any = np.float64) -> sweep.Bounds:
 
 
 def _unmoved(k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Drift, shrunk and leaving of clusters, yet to be bounded."""
+    """Initial center_shift, shrunk and leaving of the clusters."""
     return np.zeros(k), np.ones(k), np.zeros((2, k))
 
 

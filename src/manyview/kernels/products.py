@@ -1,4 +1,4 @@
-"""The products of one view with a small matrix, its scaling applied on the way."""
+"""Products of one view with a small matrix, with its scaling applied on the fly."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from manyview.utils.types import FloatArray
 
 
 def with_values(X: sparse.csr_array[Any], values: FloatArray) -> sparse.csr_array[Any]:
-    """Other values, in float64, at the stored entries of X."""
+    """X with other stored values, in float64."""
     return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
 
 
 def mapped(view: ViewRows) -> Any:
-    """map(x), with the rows of absent samples set to zero."""
+    """map(x), with missing rows set to zero."""
     X = view.values
     if not isinstance(X, sparse.csr_array):
-        X = np.asarray(X)  # read now, where it is on disk
+        X = np.asarray(X)  # reads rows on disk
     if view.absent is not None:
         X = X.copy()
         if isinstance(X, sparse.csr_array):
@@ -34,9 +34,9 @@ def mapped(view: ViewRows) -> Any:
 
 
 def _relative(view: ViewRows) -> NDArray[Any]:
-    """x' − baseline, row by row: the subtraction that must come before the product."""
+    """x' − baseline, subtracted before the product against cancellation."""
     X = mapped(view)
-    if isinstance(X, sparse.csr_array):  # far from the origin: there are no zeros to save
+    if isinstance(X, sparse.csr_array):  # far from the origin there are no zeros to exploit
         X = X.toarray()
     rows = np.array(X) if view.scale is None else X * view.scale.astype(X.dtype)
     if view.offset is not None:

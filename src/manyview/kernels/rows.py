@@ -1,7 +1,7 @@
-"""Compiled loops over rows that know nothing of clusters.
+"""Compiled loops over rows that do not depend on clusters.
 
-The inner loop runs over the whole of a 1-D slice: an index that might be negative, as one that
-begins in the middle of a row, would keep it from being vectorized.
+The inner loops run over whole 1-D slices: an index that might be negative, such as one that starts
+in the middle of a row, would prevent vectorization.
 """
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
@@ -11,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# sums may be reordered into vector lanes; NaN and signed zeros keep their meaning
+# sums may be reordered for vectorization; NaN and signed zeros are respected
 compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 
 
 @compiled
 def row_squares(X, scale, offset):
-    """‖x ∘ scale − offset‖² of each row, in float64 whatever the dtype of X."""
+    """‖x ∘ scale − offset‖² of each row, in float64 for any dtype of X."""
     out = np.empty(len(X))
     for i in range(len(X)):
         x, total = X[i], 0.0
@@ -62,7 +62,7 @@ def draw(center, slope, starts, ends, share, wide, length):
 
 @compiled
 def smoothed_squares(indptr, indices, shares, gram):
-    """‖Σ_j s_j t_j‖² of each row of shares, from the inner products of the t_j."""
+    """‖Σ_j s_j t_j‖² of each row of weights, from the inner products of the t_j."""
     out = np.zeros(len(indptr) - 1)
     for i in range(len(out)):
         for a in range(indptr[i], indptr[i + 1]):
@@ -73,7 +73,7 @@ def smoothed_squares(indptr, indices, shares, gram):
 
 @compiled
 def nearest_shares(distance, nearest, shares):
-    """Of each row, the s nearest columns and δ_{s+1} − δ_j over its sum; s + 1 columns at least."""
+    """The s nearest columns of each row, and δ_{s+1} − δ_j normalized; needs s + 1 columns."""
     n, s = nearest.shape
     for i in range(n):
         found = np.full(s + 1, np.inf)

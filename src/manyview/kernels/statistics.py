@@ -1,7 +1,7 @@
-"""What a visit to a block returns: small dataclasses in float64 that add up with `+`.
+"""Results of a visit to a block: small float64 dataclasses that are summed with `+`.
 
-The engine adds the results of all blocks in the order of the blocks, so that a given partition is
-reproducible to the bit.
+The engine sums the results in the order of the blocks, so that they are reproducible to the bit for
+a given partition into blocks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from manyview.utils.types import FloatArray, IntArray
 
 @dataclass(frozen=True)
 class ArraySums:
-    """Arrays that add up elementwise."""
+    """Arrays that are summed elementwise."""
 
     arrays: tuple[FloatArray, ...]
 
@@ -33,8 +33,8 @@ class ArraySums:
 class ClusterMoments:
     """Count, mean and scatter of b in each cluster, for each number of scaled views present.
 
-    With all views present there is one group. Scatter is per space and about the group's own mean,
-    so that nothing cancels when the data lie far from the origin.
+    With all views present there is one group. Scatter is per space and around the mean of the
+    group, against cancellation for data far from the origin.
     """
 
     starts: IntArray  # (m,): first column of each space
@@ -58,17 +58,17 @@ class ClusterMoments:
         )
 
     def grown(self, growth: float) -> ClusterMoments:
-        """The same clusters with that many times the weight."""
+        """The same clusters with multiplied weights."""
         return replace(self, count=self.count * growth, scatter=self.scatter * growth)
 
     def copy(self) -> ClusterMoments:
-        """Arrays of its own, for a sweep that updates them in place."""
+        """A copy, for a sweep that updates it in place."""
         return ClusterMoments(
             self.starts, self.rows.copy(), self.count.copy(), self.mean.copy(), self.scatter.copy()
         )
 
     def regroup(self, n_present: Sequence[int], wanted: Sequence[int]) -> ClusterMoments:
-        """The same clusters with empty groups added: one for each number `wanted` of views."""
+        """The same clusters, with empty groups added for the numbers `wanted` of views."""
         order = [list(wanted).index(level) for level in n_present]
         shape = (len(wanted), *self.count.shape[1:])
 

@@ -11,9 +11,9 @@ where K = Σ_u ρ_u n_u and z̄ is the ρ-weighted mean, both at n + w. The brac
 the sample, so it is cached per cluster. All terms but one, of second order, are sums of
 non-negative numbers: nothing cancels.
 
-Most samples stay where they are, and one matrix product a block shows it: `Bounds` holds what a
-visit to each cluster must cost at least. Only what these leave open is computed term by term, so
-that labels do not depend on them.
+Most labels do not change, which one matrix product per block can show: `Bounds` holds lower bounds
+of the cost of each cluster. Only undecided cases are computed term by term, so that labels do not
+depend on the bounds.
 """
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator"
@@ -28,11 +28,11 @@ from numpy.typing import NDArray
 from manyview.kernels.rows import compiled
 from manyview.utils.types import FloatArray, IntArray
 
-STRIDE = 32  # columns between two looks at whether a cluster is already too far
+STRIDE = 32  # columns between two checks whether a cluster is already too far
 
 
 class ClusterArrays(NamedTuple):
-    """What the label step knows of the clusters; `rows` to `scatter` change with each move."""
+    """State of the clusters in the label step; `rows` to `scatter` change with each label."""
 
     n_present: FloatArray  # (G,)
     coupling: FloatArray  # (m,)
@@ -54,15 +54,15 @@ class Costs(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """Costs of some rows when the block began, and how far the clusters have moved since."""
+    """Costs of some rows at the start of the block, and shifts of the clusters since."""
 
     least: NDArray[
         np.floating
-    ]  # (rows, k): Σ_p slope ‖b − center‖² less its rounding; (0, k): none
+    ]  # (rows, k): Σ_p slope ‖b − center‖² minus its rounding; (0, k): none
     square: NDArray[np.floating]  # (rows, m): ‖b‖² in each space
     rounding: float  # of ‖b‖² − 2 b·center + ‖center‖², relative to ‖b‖² + ‖center‖²
-    slope: FloatArray  # (k, m), when the block began
-    center: FloatArray  # (k, D), when the block began
+    slope: FloatArray  # (k, m), at the start of the block
+    center: FloatArray  # (k, D), at the start of the block
     length: FloatArray  # (k,): Σ_p slope ‖center‖²
     center_shift: FloatArray  # (k,): √(Σ_p slope ‖center now − center‖²)
     shrunk: FloatArray  # (k,): least slope now / slope
@@ -71,7 +71,7 @@ class Bounds(NamedTuple):
 
 @compiled
 def squared_distance(x, y):
-    """‖x − y‖², in float64 where either is."""
+    """‖x − y‖², in float64 if either is."""
     total = 0.0
     for j in range(len(x)):
         difference = x[j] - y[j]
@@ -88,7 +88,7 @@ def add_to(total, share, x):
 
 @compiled
 def cluster_moments(b, labels, group, weights, starts, ends, rows, count, mean, scatter):
-    """Two passes: means first, then scatter about them."""
+    """Two passes: means first, then scatter around them."""
     for i in range(len(b)):
         u, c = group[i], labels[i]
         rows[u, c] += 1
@@ -190,7 +190,7 @@ def prepare_all(s, w):
 
 @compiled
 def removal(s, b, i, c, u, w, center, spare):
-    """rem(c): by how much F falls when sample i of weight w leaves its cluster."""
+    """rem(c): decrease of F when sample i of weight w leaves its cluster."""
     n = s.weight[:, c].sum()
     rest = n - w
     total = 0.0
@@ -211,7 +211,7 @@ def removal(s, b, i, c, u, w, center, spare):
 
 @compiled
 def bound(s, costs, bounds, c, w):
-    """Note how far cluster c has moved, and what leaving it can be worth."""
+    """Update the shift of cluster c, and the bound of rem(c)."""
     n = s.weight[0, c]
     level, rest = s.n_present[0], n - w
     center_shift, shrunk, grow, grown = 0.0, np.inf, 0.0, 0.0
@@ -238,7 +238,7 @@ def bound_all(s, costs, bounds, w):
 
 @compiled
 def at_least(far, center_shift, shrunk):
-    """What a cost that was `far` is not below, now that its cluster has moved."""
+    """Lower bound of a cost that was `far`, after the shift of its cluster."""
     if center_shift == 0.0 and shrunk >= 1.0:
         return far
     left = max(np.sqrt(max(far, 0.0)) - center_shift, 0.0)
@@ -247,7 +247,7 @@ def at_least(far, center_shift, shrunk):
 
 @compiled
 def stays(costs, bounds, i, own):
-    """Whether the bounds show that no cluster is better for row i than its own."""
+    """Whether the bounds exclude a better cluster for row i."""
     grow, least, center_shift, shrunk = costs.grow, bounds.least, bounds.center_shift, bounds.shrunk
     size = bounds.length[own]
     for p in range(bounds.slope.shape[1]):
@@ -276,7 +276,7 @@ def added(s, costs, b, i, u, c, best):
 
 @compiled
 def likeliest(costs, bounds, i, own):
-    """Cluster but `own` that the bounds put first; -1 where there are no bounds."""
+    """Cluster other than `own` with the lowest bound; -1 without bounds."""
     grow, least, center_shift, shrunk = costs.grow, bounds.least, bounds.center_shift, bounds.shrunk
     likely, lowest = -1, np.inf
     if len(least) > 0:
@@ -289,7 +289,7 @@ def likeliest(costs, bounds, i, own):
 
 @compiled
 def cheapest(s, costs, bounds, b, i, u, own, best):
-    """Cluster but `own` whose add is least and below `best`, else `own`, and that add or `best`."""
+    """Cluster other than `own` of least add below `best`, else `own`; and that add or `best`."""
     grow, least, center_shift, shrunk = costs.grow, bounds.least, bounds.center_shift, bounds.shrunk
     target, likely = own, likeliest(costs, bounds, i, own)
     if likely >= 0:
@@ -309,14 +309,14 @@ def cheapest(s, costs, bounds, b, i, u, own, best):
 
 @compiled
 def nearest(s, costs, bounds, b, group, labels):
-    """Cluster of least add for a sample of weight one, statistics frozen."""
+    """Cluster of least add for a sample of weight one, statistics fixed."""
     for i in range(len(b)):
         labels[i], _ = cheapest(s, costs, bounds, b, i, group[i], np.int64(-1), np.inf)
 
 
 @compiled
 def margins(s, costs, bounds, b, labels, group, out):
-    """1 − add(own) / least add of another cluster, and which that is; 1 and own without one."""
+    """1 − add(own) / least add of another cluster, and that cluster; 1 and own if alone."""
     for i in range(len(b)):
         u, own = group[i], np.int64(labels[i])
         add = added(s, costs, b, i, u, own, np.inf)
@@ -326,7 +326,7 @@ def margins(s, costs, bounds, b, labels, group, out):
 
 @compiled
 def transfer(s, b, i, u, c, sign, w):
-    """Add (sign 1) or take away (sign -1) sample i of weight w in the moments of cluster c."""
+    """Add (sign 1) or remove (sign -1) sample i of weight w in the moments of cluster c."""
     before = s.weight[u, c]
     after = before + sign * w
     s.rows[u, c] += sign
@@ -358,7 +358,7 @@ def has_one(rows, c):
 
 @compiled
 def sweep(s, costs, bounds, b, labels, group, weights, order, tolerance):
-    """Move each sample in turn to the cluster that lowers F most; return how many moved.
+    """Assign each sample in turn to the cluster that lowers F most; return the number of changes.
 
     `costs` are for the weight of the first sample; with bounds, all have that weight.
     """

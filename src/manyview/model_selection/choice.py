@@ -1,4 +1,4 @@
-"""What was found for each number of clusters, and what to make of it."""
+"""The recommendation, from the scores of each number of clusters."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 STRUCTURE = 0.25  # excess × stability; noise, blobs and continua stay below
-WORDS = {0.7: "sure", 0.4: "fairly sure", 0.0: "unsure"}  # from which confidence on
-NEARLY = 0.95  # of the best score: such numbers of clusters are named beside it
+WORDS = {0.7: "high", 0.4: "moderate", 0.0: "low"}  # from this confidence on
+NEARLY = 0.95  # of the best score: such numbers of clusters are named, too
 SETTINGS = ("n_clusters", "scale", "lam", "view_modularity", "gain")  # columns
 
 
@@ -21,20 +21,21 @@ class Choice:
     Attributes
     ----------
     n_clusters : int
-        The recommendation; 1 where no structure was found.
+        The recommendation; 1 if no structure was found.
     has_structure : bool
-        Whether the clusters are clearer than those that one blob of the same shape falls into:
-        excess × stability of at least 0.25.
+        Whether the clusters are clearer than those of a reference, one blob of the same shape:
+        excess × stability is at least 0.25.
     confidence : float
-        Between 0 and 1. For clusters their excess × stability, down to half of it where another
-        number of clusters, more than one away, scores as well; for no structure, how far below
-        0.25 that product is, as a share of it. From 0.7 on sure, from 0.4 on fairly sure.
+        Between 0 and 1. For clusters, excess × stability, reduced by up to a half if another
+        number of clusters, more than one away, scores as well; for no structure, the relative
+        distance of that product below 0.25. High from 0.7 on, moderate from 0.4 on.
     sentence : str
         The recommendation in words.
     table : pandas.DataFrame
-        One row for each number of clusters: modularity of the partition and of one blob
-        (`one_blob`); `excess`, how far of the way from the latter to a perfect cut; `stability`,
-        the adjusted Rand index with the partitions of halves of the sample; `silhouette` and
+        One row per number of clusters: `modularity` of the partition and of the reference
+        (`one_blob`); `excess`, the modularity above the reference as a share of the way to
+        unconnected clusters; `stability`, the adjusted Rand index with partitions of halves of the
+        subset; `silhouette` and
         `davies_bouldin` in the joint coordinates; `eigengap`; and `score` =
         modularity² · excess · √stability, whose largest value is recommended.
     scale : None, str or list of str
@@ -42,11 +43,11 @@ class Choice:
     lam : float
         The recommended `lam` of OMVCDR.
     advice : str
-        The recommended scale and lam in words; empty where they were not asked for.
+        The recommended scale and lam in words; empty with tune=False.
     settings : pandas.DataFrame
-        One row for each scale and lam that was tried: `view_modularity`, how well the clusters
-        of a fit keep the neighbors of single views together, and `gain`, how much more that is
-        than at the setting given, as a share. More than 0.02 is asked for to recommend another.
+        One row per scale and lam that was tried: `view_modularity`, the mean modularity of the
+        clusters of a fit in the neighbor graphs of single views, and `gain`, its relative gain over
+        the given setting. Another setting is recommended if its gain is larger than 0.02.
     """
 
     n_clusters: int
@@ -61,7 +62,7 @@ class Choice:
 
 
 def decide(rows: Sequence[Mapping[str, Any]], n_samples: int) -> Choice:
-    """Recommend the number of clusters with the largest score, if its clusters are any."""
+    """Recommend the number of clusters with the largest score, if there is structure."""
     table = pd.DataFrame(list(rows)).sort_values("n_clusters", ignore_index=True)
     factors = table[["modularity", "excess", "stability"]].clip(lower=0)
     table["score"] = factors["modularity"] ** 2 * factors["excess"] * factors["stability"] ** 0.5
@@ -69,24 +70,24 @@ def decide(rows: Sequence[Mapping[str, Any]], n_samples: int) -> Choice:
     k = int(best["n_clusters"])
     strength = float(max(best["excess"], 0) * max(best["stability"], 0))
     figures = (
-        f"on {n_samples} samples they stand out {max(best['excess'], 0):.0%} of the way from one "
-        "blob to clusters without a link, and halves of the samples agree on them by "
-        f"{best['stability']:.2f} (1: fully)"
+        f"on {n_samples} samples, their modularity is {max(best['excess'], 0):.0%} of the way from "
+        "that of one blob to that of unconnected clusters, and their stability between halves of "
+        f"the samples is {best['stability']:.2f} (maximum: 1)"
     )
     if strength < STRUCTURE:
         confidence = 1 - strength / STRUCTURE
         sentence = (
-            f"There is no clear structure, {_word(confidence)} (confidence {confidence:.2f}): the "
-            f"best cut is into {k} clusters, but {figures}."
+            f"There is no clear structure, {_word(confidence)} confidence ({confidence:.2f}): the "
+            f"best partition has {k} clusters, but {figures}."
         )
         return Choice(1, False, confidence, sentence, table)
     is_far = (table["n_clusters"] - k).abs() > 1
     rival = float((table.loc[is_far, "score"] / best["score"]).max()) if is_far.any() else 0.0
-    confidence = strength * (1 - rival**8 / 2)  # a rival at 0.9 of the score takes a fifth off
+    confidence = strength * (1 - rival**8 / 2)  # a rival at 0.9 of the score reduces it by a fifth
     near = table.loc[table["score"] >= NEARLY * best["score"], "n_clusters"]
     others = ", ".join(str(other) for other in near if other != k)
     also = f" Nearly as good: {others}." if others else ""
-    sentence = f"{k} clusters, {_word(confidence)} (confidence {confidence:.2f}): {figures}.{also}"
+    sentence = f"{k} clusters, {_word(confidence)} confidence ({confidence:.2f}): {figures}.{also}"
     return Choice(k, True, confidence, sentence, table)
 
 

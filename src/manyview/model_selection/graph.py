@@ -1,4 +1,4 @@
-"""Clusters of a graph of near samples: its spectrum, a partition at each k, how well it is cut."""
+"""Spectral clustering of a neighbor graph: its spectrum, partitions, and their modularity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manyview.utils.types import FloatArray, IntArray
 FEWEST_NEIGHBORS, MOST_NEIGHBORS = 5, 25
 PRECISION = 1e-4  # of the eigenvalues
 TINY = float(np.finfo(np.float64).tiny)
-LEAST = 1e-30  # product of two radii: copies of a point are joined fully
+LEAST = 1e-30  # of the product of two radii: copies of a point get weight 1
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Spectrum:
     def partition(self, n_clusters: int) -> IntArray:
         """Clusters by a pivoted QR of the first k eigenvectors: no start, no iteration.
 
-        The pivots are k samples whose rows are as orthogonal as they come; turned towards them,
-        the largest coordinate of a row is its cluster.
+        The pivots are k samples with nearly orthogonal rows; after a rotation towards them, the
+        largest coordinate of a row is its cluster.
         """
         rows = self.vectors[:, :n_clusters]
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -40,11 +40,11 @@ class Spectrum:
 
 
 def join_neighbors(points: FloatArray) -> sparse.csr_array:
-    """Weights exp(−‖x − x'‖² / (σ σ')) to the nearest √n / 2 points, σ the distance of the last."""
-    from manyview.kernels.rows import nearest_shares  # numba is not loaded before it is needed
+    """Weights exp(−‖x − x'‖² / (σ σ')) of the √n / 2 nearest points, σ the distance of the last."""
+    from manyview.kernels.rows import nearest_shares  # loads numba only when needed
 
     n = len(points)
-    points = points - points.mean(axis=0)  # far from the origin, squares would lose the distances
+    points = points - points.mean(axis=0)  # against cancellation far from the origin
     s = min(max(FEWEST_NEIGHBORS, min(MOST_NEIGHBORS, round(np.sqrt(n) / 2))), n - 1)
     squares = np.einsum("ij,ij->i", points, points)  # (n,)
     nearest, distances = np.empty((n, s), dtype=np.int32), np.empty((n, s))
@@ -54,7 +54,7 @@ def join_neighbors(points: FloatArray) -> sparse.csr_array:
         between = squares[rows, None] + squares - 2 * points[rows] @ points.T  # (rows, n)
         own = np.arange(len(between))
         between[own, start + own] = np.inf
-        nearest_shares(between, nearest[rows], unused[: len(between)])  # argpartition takes longer
+        nearest_shares(between, nearest[rows], unused[: len(between)])  # faster than argpartition
         distances[rows] = np.take_along_axis(between, nearest[rows], axis=1)
     np.maximum(distances, 0, out=distances)
     radius = np.sqrt(distances.max(axis=1))  # (n,)
@@ -71,14 +71,14 @@ def decompose(graph: sparse.csr_array, n_vectors: int, rng: np.random.Generator)
     if n_vectors > n // 3:
         values, vectors = np.linalg.eigh(walk.toarray())
     else:
-        # float32 would take two thirds of the time, but cuts some continua as if they had clusters
+        # float32 would take two thirds of the time, but finds clusters in some continua
         values, vectors = eigsh(walk, n_vectors, which="LA", v0=rng.random(n) + 0.5, tol=PRECISION)
     order = np.argsort(-values)[:n_vectors]
     return Spectrum(values[order], vectors[:, order])
 
 
 def modularity(graph: sparse.csr_array, labels: IntArray, n_clusters: int) -> float:
-    """Share of the weight inside clusters, less what their sizes alone would put there."""
+    """Share of the edge weight inside clusters, minus its expectation given the degrees."""
     source = np.repeat(labels, np.diff(graph.indptr))  # cluster of the row of each entry
     inside = graph.data @ (source == labels[graph.indices])
     degrees = np.bincount(source, weights=graph.data, minlength=n_clusters)  # (k,)

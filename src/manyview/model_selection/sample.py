@@ -1,4 +1,4 @@
-"""A sample of the rows in a few joint coordinates, and what it would look like as one blob."""
+"""A subset of the rows in joint coordinates, and its reference, one blob of the same shape."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from manyview.solver.problem import Settings, build_problem, set_baselines
 from manyview.utils.types import FloatArray
 
 N_COORDINATES = 60
-N_MIXED = 16  # rows in a mix: enough for it to be normal
-ENOUGH_COMPLETE = 200  # samples; where a view is missing, the sample lies astray
+N_MIXED = 16  # rows in a linear combination: enough for it to be nearly normal
+ENOUGH_COMPLETE = 200  # samples; those with missing views have distorted coordinates
 TINY = float(np.finfo(np.float64).tiny)
-LOST = 1e-6  # of the largest singular value: below, a coordinate is rounding
+LOST = 1e-6  # of the largest singular value: below, a coordinate is rounding noise
 
 
 @dataclass(frozen=True)
 class Coordinates:
-    """P = U Σ of all scaled views side by side; X_v = P W_vᵀ as far as P tells."""
+    """P = U Σ of all scaled views, concatenated; X_v ≈ P W_vᵀ."""
 
     points: FloatArray  # (n, D): P
     shares: tuple[FloatArray, ...]  # scaled view: (D, D), W_vᵀ W_v; they add up to the identity
-    norms: tuple[FloatArray | None, ...]  # scaled view: (n,), of rows made to unit norm; else None
+    norms: tuple[FloatArray | None, ...]  # scaled view: (n,), or None without unit norms
 
     def one_blob(self, rng: Generator) -> FloatArray:
-        """Points of one blob with the mean and covariance of the rows, read as these were.
+        """Points of one blob with the mean and covariance of the rows, and the same scaling.
 
-        A point is the mean and a random mix of rows about it, made before rows get unit norm: on
-        the sphere even noise has a shape of its own, which is no structure.
+        A point is the mean plus a random linear combination of centered rows, computed before rows
+        are scaled to unit norm: on the sphere even noise has a shape, which is not structure.
         """
         n = len(self.points)
         rows = np.repeat(np.arange(n), N_MIXED)
@@ -56,7 +56,7 @@ class Coordinates:
 
 
 def draw_sample(data: MultiViewData, n_rows: int, rng: Generator) -> MultiViewData:
-    """At most `n_rows` samples; only those with all views, where these are enough."""
+    """At most `n_rows` samples; only those with all views, if there are enough."""
     chosen = np.arange(data.n_samples)
     if data.present is not None and data.present.all(axis=1).sum() >= ENOUGH_COMPLETE:
         chosen = np.flatnonzero(data.present.all(axis=1))
@@ -66,12 +66,12 @@ def draw_sample(data: MultiViewData, n_rows: int, rng: Generator) -> MultiViewDa
 
 
 def locate(data: MultiViewData, scale: str | Sequence[str] | None, rng: Generator) -> Coordinates:
-    """The leading coordinates of all rows, read as the estimator reads them."""
+    """The leading joint coordinates of all rows, scaled as in the estimator."""
     engine = choose_engine("memory", "cpu", data)
     engine.load(data, None)
     widest = min(N_COORDINATES, data.n_samples)
     problem = build_problem(engine, Settings(1, 1.0, 1, (widest,), scale, 2.0), data.view_names)
-    # rows as they are: where some lie far off, the start of a fit may take their mean off, P not
+    # no centering: with outlying rows, the start of a fit may subtract their mean, P does not
     engine.map_reduce(set_baselines, problem.means, (False,) * problem.n_scalings)
     beginning = begin(engine, problem, rng)
     P = beginning.coordinates
@@ -98,6 +98,6 @@ def locate(data: MultiViewData, scale: str | Sequence[str] | None, rng: Generato
 
 
 def _norms(factor: FloatArray | None) -> FloatArray:
-    """Norms of rows by the factors that make them one; 0 where a view is missing."""
+    """Norms of rows, from the factors that make them one; 0 if a view is missing."""
     assert factor is not None
     return np.divide(1.0, factor, out=np.zeros_like(factor), where=factor > 0)

@@ -1,12 +1,12 @@
-"""Choose the number of clusters: one graph of a sample, cut into every number of clusters.
+"""Choose the number of clusters: one graph of a subset, partitioned into every number of clusters.
 
-A partition is judged by its modularity in a graph of near samples, against the modularity that the
-same steps reach on one blob with the mean and covariance of the sample,
+A partition is scored by its modularity in a neighbor graph, relative to the modularity of the same
+procedure on a reference, one blob with the mean and covariance of the subset,
 
     excess = (Q − Q_blob) / (1 − 1/k − Q_blob),
 
-where 1 − 1/k is that of k clusters without a link. Its stability is the agreement with partitions
-of the graphs of two halves. All that grows with the number of candidates is a small QR.
+where 1 − 1/k is that of k unconnected clusters. Its stability is the agreement with partitions of
+the graphs of two halves. Each additional candidate costs only a small QR.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from manyview.utils.types import FloatArray, IntArray
 
 SAMPLE_ROWS = 2000
 N_BLOBS = 2
-FEW = 10  # clusters: blobs are cut into every number up to it (long ones differ from 3 to 4),
-N_LEVELS = 6  # and into so many beyond, between which the modularity is smooth
+FEW = 10  # clusters: blobs are partitioned into every number up to it (long ones need 3 and 4),
+N_LEVELS = 6  # and into this many numbers beyond, between which the modularity is smooth
 CANDIDATES = Allowed(
     "integers >= 2", lambda ks: len(ks) > 0 and all(is_count(k) and k >= 2 for k in ks)
 )
@@ -62,21 +62,21 @@ def choose(
         A list or dict of 2-D arrays, DataFrames or CSR matrices of the same samples, a
         MultiViewData, or one 2-D array.
     n_clusters : iterable of int, default=range(2, 41)
-        The candidates, each at least 2. Those beyond a quarter of the sample are left out. Where
-        there is one only, scaling and λ are chosen for it, whether or not it shows structure.
+        The candidates, each at least 2. Those above a quarter of the subset are ignored. With a
+        single candidate, scaling and λ are chosen for it, whether or not there is structure.
     scale : None, str or list of str, default="auto"
-        How views are read, as in `OMVCDR`; kept unless another scaling is clearly better.
+        Scaling of the views, as in `OMVCDR`; kept unless another scaling is clearly better.
     tune : bool, default=True
-        Whether to choose scaling and λ, too. That takes some fits, where clusters are not clear.
+        Whether to choose scaling and λ, too, which takes several fits if clusters are not clear.
     max_samples : int, default=2000
-        Size of the sample that is looked at. Samples with all views come first, if there are 200.
+        Size of the subset that is used; only samples with all views, if there are 200 of them.
     random_state : int, RandomState or None, default=None
-        Seed of the sample, its halves and the blobs.
+        Seed of the subset, its halves and the blobs.
     n_jobs : int, optional
-        Threads; None takes one.
-    on_progress : function of (row, number done, number in all), optional
-        Called after each candidate with its row of the table; then, with counts of their own,
-        after each setting with its row of `settings`.
+        Number of threads; None: one.
+    on_progress : function of (row, number done, total number), optional
+        Called after each candidate with its row of `table`; then, with separate counts, after each
+        setting with its row of `settings`.
     rows : iterable of mappings, default=()
         Rows of an earlier call with the same arguments, which are not computed again.
 
@@ -102,13 +102,13 @@ def choose(
     ):
         check_parameter(name, value, allowed)
     rng = generator(random_state)
-    rng_settings = rng.spawn(1)[0]  # the same, whether or not rows are there already
+    rng_settings = rng.spawn(1)[0]  # the same, whether or not earlier rows are given
     data = draw_sample(MultiViewData.of(X), max_samples, rng)
     candidates = [k for k in wanted if k <= data.n_samples // 4]
     if not candidates:
         msg = (
-            f"Found {data.n_samples} samples to look at; expected at least {4 * wanted[0]}, four a "
-            f"cluster. Bring more, or give the number of clusters yourself."
+            f"Found {data.n_samples} samples; expected at least {4 * wanted[0]}, four per cluster. "
+            "Provide more samples, or set the number of clusters yourself."
         )
         raise NotEnoughSamplesError(msg)
     before = [dict(row) for row in rows]
@@ -134,7 +134,7 @@ def _judge_all(
     on_progress: OnProgress | None,
     done_before: Mapping[int, Row],
 ) -> list[Row]:
-    """A row for each candidate; those that are known are taken as they are."""
+    """One row per candidate; earlier rows are reused."""
     rows = {k: done_before[k] for k in candidates if k in done_before}
     waiting = [k for k in candidates if k not in rows]
     if waiting:
@@ -148,7 +148,7 @@ def _judge_all(
 
 @dataclass(frozen=True)
 class _Cut:
-    """A graph of some points, ready to be cut."""
+    """A neighbor graph of some points, and its spectrum."""
 
     graph: sparse.csr_array
     spectrum: Spectrum
@@ -164,7 +164,7 @@ class _Cut:
 
 @dataclass(frozen=True)
 class _Evidence:
-    """All that candidates are judged by."""
+    """Everything that candidates are scored by."""
 
     points: FloatArray  # (n, D)
     whole: _Cut
@@ -202,7 +202,7 @@ def _gather(
     rng: np.random.Generator,
     n_jobs: int | None,
 ) -> _Evidence:
-    """Graphs of the sample, of blobs of its shape and of its halves, each with its spectrum."""
+    """Graphs of the subset, of blobs of its shape and of its halves, each with its spectrum."""
     place = locate(data, scale, rng)
     halves = np.array_split(rng.permutation(data.n_samples), 2)
     clouds = [
@@ -229,7 +229,7 @@ def _gather(
 
 
 def _compactness(points: FloatArray, labels: IntArray) -> tuple[float, float]:
-    """Silhouette, with cluster means in place of their samples, and the Davies-Bouldin index."""
+    """Simplified silhouette, by distances to cluster means, and the Davies-Bouldin index."""
     n = len(points)
     _, own, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     if len(sizes) == 1:
@@ -254,7 +254,7 @@ def _compactness(points: FloatArray, labels: IntArray) -> tuple[float, float]:
 def count_clusters(
     data: MultiViewData, scale: str | Sequence[str] | None, random_state: Any, n_jobs: int | None
 ) -> Choice:
-    """What `n_clusters="auto"` means; warns where there is no clear structure."""
+    """The choice for `n_clusters="auto"`; warns if there is no clear structure."""
     choice = choose(data, tune=False, scale=scale, random_state=random_state, n_jobs=n_jobs)
     if not choice.has_structure:
         warnings.warn(choice.sentence, DataWarning, stacklevel=4)

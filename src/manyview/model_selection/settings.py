@@ -1,9 +1,9 @@
-"""Choose the scaling and λ: several fits of some rows, judged by the neighbors in single views.
+"""Choose the scaling and λ: several fits of some rows, scored by the neighbors in single views.
 
-F cannot be compared across scalings, and a stable fit may be a bad one. What is the same for all
-fits are the graphs of near samples in each view alone, read in two ways. A fit that puts more of
-these neighbors together has found more of what the views share; its modularity there, averaged
-over the graphs, is `view_modularity`.
+F cannot be compared across scalings, and a stable fit may be a bad one. The neighbor graphs of each
+view alone, with two scalings, are the same for all fits. A fit that keeps more of these neighbors
+together has found more of what the views share; its modularity in these graphs, averaged, is
+`view_modularity`.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from manyview.solver.problem import Settings
 from manyview.solver.progress import make_callback
 from manyview.utils.types import IntArray
 
-LAMS = (0.1, 5.0)  # tried beside LAM
-SCALES: tuple[str | None, ...] = ("l2", "z", "unit", None)  # tried beside the one given
-GRAPH_SCALES = ("z", "l2")  # how single views are read; as z-scores, constant ones are empty
+LAMS = (0.1, 5.0)  # tried in addition to the default
+SCALES: tuple[str | None, ...] = ("l2", "z", "unit", None)  # tried in addition to the given one
+GRAPH_SCALES = ("z", "l2")  # of single views; with z-scores, constant views have no coordinates
 MOST_ROWS, ROWS_PER_CLUSTER = 1000, 20
-FEWEST_ROWS = 20  # that have a view: fewer tell nothing
+FEWEST_ROWS = 20  # that have a view: fewer are uninformative
 SCHEDULE = Schedule(n_init=2, max_iter=100, tol=1e-5)
 TINY = float(np.finfo(np.float64).tiny)
-CLEARLY = 0.02  # by how much more view modularity another setting must have, as a share
-CLEAR = 0.9  # confidence from which on the settings do not matter
+CLEARLY = 0.02  # relative gain in view modularity that another setting must have
+CLEAR = 0.9  # confidence from which on the settings hardly matter
 
 Row: TypeAlias = dict[str, Any]
 OnProgress: TypeAlias = Callable[[Row, int, int], None]
@@ -55,7 +55,7 @@ class _Setting:
 
     @property
     def key(self) -> tuple[str, float]:
-        """What stands for it in a table."""
+        """Identifies it in a table."""
         return scale_name(self.scale), self.lam
 
     def __str__(self) -> str:
@@ -72,10 +72,10 @@ def tune(
     on_progress: OnProgress | None,
     rows: Iterable[Mapping[str, Any]],
 ) -> Choice:
-    """The choice, with the scaling and λ that keep neighbors in single views together."""
+    """The choice, with the scaling and λ of largest view modularity, if clearly larger."""
     current = _Setting(choice.scale, choice.lam)
     if n_clusters == 1:
-        reason = "without clusters there is nothing to compare settings by."
+        reason = "without clusters, settings cannot be compared."
         return replace(choice, advice=f"{_keep(current)}: {reason}")
     if choice.has_structure and choice.confidence >= CLEAR:
         reason = "the clusters are so clear that no other setting was tried."
@@ -89,7 +89,7 @@ def tune(
     waiting = [setting for setting in settings if setting.key not in known]
     if waiting:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # the user's own fit will say so
+            warnings.simplefilter("ignore", DataWarning)  # the user's own fit will warn
             judge = _Judge.of(data, n_clusters, rng)
             runs = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
                 delayed(judge.view_modularity)(setting) for setting in waiting
@@ -106,7 +106,7 @@ def tune(
 
 @dataclass(frozen=True)
 class _Judge:
-    """Some rows and, for each view, the graphs of those that have it."""
+    """Some rows and, for each view, the neighbor graphs of the rows that have it."""
 
     data: MultiViewData
     n_clusters: int
@@ -132,7 +132,7 @@ class _Judge:
         return cls(data, n_clusters, graphs, int(rng.integers(2**31)))
 
     def view_modularity(self, setting: _Setting) -> float:
-        """How well the clusters of a fit keep the neighbors of single views together."""
+        """Mean modularity of the clusters of a fit in the neighbor graphs of single views."""
         engine = choose_engine("memory", "cpu", self.data)
         engine.load(self.data, None)
         settings = settings_of(self.n_clusters, setting.lam, setting.scale)
@@ -145,7 +145,7 @@ class _Judge:
 
 
 def settings_of(n_clusters: int, lam: float, scale: Scale) -> Settings:
-    """Those of OMVCDR with all else at its defaults."""
+    """Settings of OMVCDR with all other parameters at their defaults."""
     return Settings(n_clusters, lam, 3, None, scale, 3.0, smooth=scale == "auto")
 
 
@@ -157,11 +157,11 @@ def _pick_setting(choice: Choice, settings: Sequence[_Setting], table: pd.DataFr
     gain = float(table["gain"].iloc[best])
     measure = "keeps the neighbors of single views together"
     if gain <= CLEARLY:
-        near = f"; {settings[best]} comes {gain:.1%} above" if best else ""
+        near = f"; {settings[best]} is {gain:.1%} better" if best else ""
         advice = f"{_keep(settings[0])}: no other setting {measure} clearly better{near}."
         return replace(choice, advice=advice, settings=table)
     chosen = settings[best]
-    advice = f"Take {chosen}: the fit {measure} {gain:.0%} better than with {settings[0]}."
+    advice = f"Use {chosen}: the fit {measure} {gain:.0%} better than with {settings[0]}."
     return replace(choice, scale=chosen.scale, lam=chosen.lam, advice=advice, settings=table)
 
 

@@ -1,4 +1,4 @@
-"""THE loop, once: alternate the updates until the labels rest; keep the start of lowest F."""
+"""The main loop: alternate the updates until convergence; keep the start of lowest F."""
 
 from __future__ import annotations
 
@@ -38,31 +38,31 @@ from manyview.solver.updates import (
 )
 from manyview.utils.threads import limit_blas
 
-RESTING_SHARE = 1 / 500  # labels that move in an iteration at rest, as a share of the samples
-EARLY_SHARE = 1 / 200  # the same for a start that may stop early
-SETTLING_SHARE = 1 / 100  # the same where the next fall of F can be extrapolated
-BOUND_ROWS = 8192  # of fewer samples, a sweep of all costs no more than to know which may move
-BOUND_SHARE = 1 / 20  # labels that move in a sweep once it pays to know
-STILL_TO_FALL = 2  # what F is going to fall, over the next fall if it slows down as it did
-RESTING_FALL = 20  # fall of F in an iteration at rest, over `tol`
-WORTHWHILE = 5e-4  # how much lower F must be at the first bases for another start to go on
+RESTING_SHARE = 1 / 500  # share of labels that change in an iteration, at convergence
+EARLY_SHARE = 1 / 200  # the same with early stopping
+SETTLING_SHARE = 1 / 100  # the same, once the next decrease of F can be extrapolated
+BOUND_ROWS = 8192  # with fewer samples, a full sweep is as cheap as the distance bounds
+BOUND_SHARE = 1 / 20  # share of labels that change in a sweep, once distance bounds pay off
+STILL_TO_FALL = 2  # total decrease of F still to come, relative to the extrapolated next one
+RESTING_FALL = 20  # decrease of F in an iteration at convergence, relative to `tol`
+WORTHWHILE = 5e-4  # relative decrease of F at the initial bases for another start to continue
 SAME = 1e-9
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long to search."""
+    """Numbers of starts, iterations and sweeps, and stopping rules."""
 
     n_init: int
     max_iter: int
     tol: float
     init: str = "k-means++"
-    initial_sweeps: int = 30  # at the first bases, at most
-    final_sweeps: int = 1000  # after the last iteration, at most
-    keeps_labels: bool = False  # the first start begins with the labels that the engine has
-    stop_early: bool = False  # ends once labels or F rest, and at the first bases if behind
-    over_relax: bool = False  # over-relaxation: twice the step of eq. (H), while F does not rise
-    extrapolate_stop: bool = False  # ends once the next fall of F, extrapolated, is small
+    initial_sweeps: int = 30  # at the initial bases, maximum
+    final_sweeps: int = 1000  # after the last iteration, maximum
+    keeps_labels: bool = False  # the first start is a warm start from the labels in the engine
+    stop_early: bool = False  # stop once labels or F converge, or if F starts too high
+    over_relax: bool = False  # over-relaxation: twice the step of eq. (H), if F allows
+    extrapolate_stop: bool = False  # stop once the extrapolated next decrease of F is small
 
 
 def solve(
@@ -70,14 +70,14 @@ def solve(
 ) -> Solution:
     """Alternate from `n_init` starts; return the solution of lowest F.
 
-    Its labels and projections are those in the engine.
+    The engine then holds its labels and projections.
     """
     beginning = start.begin(engine, problem, rng)
     n_distinct = start.count_distinct(beginning, rng)
-    if n_distinct < problem.n_clusters and not problem.scalings[0].is_smoothed:  # else said before
+    if n_distinct < problem.n_clusters and not problem.scalings[0].is_smoothed:  # warned before
         msg = (
             f"Found {n_distinct} distinct samples, fewer than n_clusters={problem.n_clusters}; "
-            "some clusters hold copies of the same sample. Ask for fewer clusters."
+            "some clusters contain copies of the same sample. Use fewer clusters."
         )
         warnings.warn(msg, DataWarning, stacklevel=3)
     best: Solution | None = None
@@ -111,9 +111,9 @@ def refine(
     rng: Generator,
     on_step: OnStep,
 ) -> Solution:
-    """Go on from a solution on a sample with all rows."""
+    """Refine a solution on a subset with all rows."""
     sampled = coarse.model.problem
-    # moments are told from the means of the sample: the origin stays where it was
+    # moments are relative to the means of the subset: keep the origin
     model = replace(coarse.model, problem=replace(problem, means=sampled.means))
     _label(engine, model, coarse.moments.grown(problem.weight / sampled.weight))
     goes_on = replace(
@@ -126,19 +126,19 @@ def refine(
 
 
 def _is_lower(solution: Solution, best: Solution | None) -> bool:
-    """Equal up to rounding: the first wins, so that rounding does not rename the clusters."""
+    """Lower by more than rounding: of equal solutions, the first is kept."""
     return best is None or solution.objective < best.objective - SAME * abs(best.objective)
 
 
 def _label(engine: Engine, model: Model, moments: ClusterMoments) -> None:
-    """Give each row its nearest cluster, and each cluster a row."""
+    """Assign each row to its nearest cluster, and a row to each empty cluster."""
     sizes = engine.map_reduce(predict, model, moments).arrays[0]
     if np.any(sizes == 0):
         engine.scan(start.fill_empty, sizes.astype(np.int64), 0)
 
 
 def _agreement(engine: Engine, best: Solution, n_starts: int) -> float:
-    """Mean adjusted Rand index of the best start with each other; NaN where there is no other."""
+    """Mean adjusted Rand index of the best start with the others; NaN if there are none."""
     k = best.model.problem.n_clusters
     others = [other for other in range(n_starts) if other != best.start]
     tables = [engine.map_reduce(contingency, best.start, other, k) for other in others]
@@ -147,7 +147,7 @@ def _agreement(engine: Engine, best: Solution, n_starts: int) -> float:
 
 
 class _Run:
-    """One start: the engine holds the labels, this holds the model and the trace."""
+    """One start: the engine holds the labels, this the model and the trace of F."""
 
     def __init__(
         self, engine: Engine, schedule: Schedule, n_start: int, seed: int, on_step: OnStep
@@ -160,14 +160,14 @@ class _Run:
 
     @property
     def beginning(self) -> float:
-        """F with the labels at rest at the first bases."""
+        """F with converged labels at the initial bases."""
         return self._trace[0]
 
     def alternate(self, model: Model, to_beat: float = np.inf) -> Solution | None:
-        """Let the labels rest at the first bases; then alternate until they rest and F settles.
+        """Converge the labels at the initial bases; then alternate until labels and F converge.
 
-        None where F at the first bases is no lower than `to_beat`. That depends on earlier starts
-        alone, so that more starts never end higher.
+        None if F at the initial bases is not below `to_beat`. This depends on earlier starts only,
+        so that more starts never give a higher F.
         """
         engine, schedule = self._engine, self._schedule
         moments = engine.map_reduce(cluster_moments, model)  # n, b̄, S
@@ -203,7 +203,7 @@ class _Run:
         )
 
     def _has_converged(self, n_iter: int, n_moved: int, n_resting: int) -> bool:
-        """Whether the labels rest and F hardly falls; early stopping is content with either."""
+        """Whether labels and F have converged; for early stopping, either of them."""
         schedule, fall = self._schedule, self._fall(-1)
         signs = (n_resting >= 2, fall <= RESTING_FALL * schedule.tol)
         is_over = any(signs) if schedule.stop_early else all(signs)
@@ -214,10 +214,10 @@ class _Run:
         return is_over or fall <= schedule.tol
 
     def _turn(self, cross: ArraySums, model: Model, n_iter: int) -> tuple[Model, ClusterMoments]:
-        """New bases, and the moments of b at them.
+        """New bases, and the moments of b at them, with over-relaxation.
 
-        Eq. (H) minimizes a bound on F that is curved more than F. At twice its step the bound is
-        about where it was and F below, and what changes slowly gets there in half as many steps.
+        Eq. (H) minimizes an upper bound of F with a larger curvature than F. At twice its step the
+        bound is about unchanged and F lower, and slow directions converge in half as many steps.
         """
         turned = update_H(cross, model)
         if self._over_relax and n_iter > 1:
@@ -225,25 +225,23 @@ class _Run:
             moments = self._engine.map_reduce(project, further)
             if objective(moments, further) <= self._trace[-1]:
                 return further, moments
-            self._over_relax = (
-                False  # each would cost a pass more, and at rest there is no way to go
-            )
+            self._over_relax = False  # a rejected step costs a pass; near convergence most are
         return turned, self._engine.map_reduce(project, turned)
 
     def _fall(self, position: int) -> float:
-        """Relative fall of F in an iteration."""
+        """Relative decrease of F in an iteration."""
         now, before = self._trace[position], self._trace[position - 1]
         return 1 - now / before if before else 0.0
 
     def _initial_sweeps(self, model: Model) -> int:
-        """Sweeps before the first iteration: no more than about ten iterations cost."""
+        """Sweeps before the first iteration: at most the cost of about ten iterations."""
         problem = model.problem
         width = sum(len(mean) for mean in problem.means)
         most = self._schedule.initial_sweeps
         return int(np.clip(most * width / problem.n_clusters, 1, most))
 
     def _weigh(self, n_iter: int, moments: ClusterMoments, model: Model, n_moved: int) -> Model:
-        """Update the weights, and note F at the end of the iteration."""
+        """Update the weights, and record F at the end of the iteration."""
         model = update_alpha(moments, model)
         self._trace.append(self._report("weights", n_iter, moments, model, n_moved))
         return model
@@ -251,10 +249,10 @@ class _Run:
     def _sweep(
         self, moments: ClusterMoments, model: Model, since: ClusterMoments | None = None
     ) -> Swept:
-        """One pass over all samples, or those that may move, in an order of its own."""
+        """One pass over all samples, or those with violated bounds, in random order."""
         seed = int(self._rng.integers(2**31))
         row_filter = None if since is None else partial(bound_violated, since=since)
-        with limit_blas(1):  # products of a chunk: a second thread mostly waits
+        with limit_blas(1):  # products of a chunk: a second thread would mostly wait
             return self._engine.scan(
                 update_Y, (moments.copy(), 0, 0), seed, model, row_filter=row_filter
             )
@@ -262,10 +260,10 @@ class _Run:
     def _sweep_to_convergence(
         self, moments: ClusterMoments, model: Model, max_sweeps: int
     ) -> tuple[ClusterMoments, int]:
-        """Sweep at fixed bases and weights until no label moves, so that `predict` agrees.
+        """Sweep at fixed bases and weights until no label changes, so that `predict` agrees.
 
-        Once most labels rest, only samples that may move are seen; which, is looked at anew when
-        that has come to as many as there are.
+        Once few labels change, sweeps skip samples by distance bounds, which are recomputed after
+        as many visits as there are samples.
         """
         n = self._engine.n_samples
         total, n_seen, since = 0, 0, None
@@ -282,7 +280,7 @@ class _Run:
     def _report(
         self, step: Step, n_iter: int, moments: ClusterMoments, model: Model, n_moved: int = 0
     ) -> float:
-        """Tell the callback, and return F."""
+        """Call the callback, and return F."""
         F = objective(moments, model)
         self._on_step(
             Progress(

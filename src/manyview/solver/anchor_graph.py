@@ -1,14 +1,14 @@
 """The anchor graph: rows smoothed along their nearest neighbors, found by a first fit.
 
-Anchors are points among the projections b of the first fit, where all views agree on what is near.
-A sample is given weights on its s nearest anchors, and each of its views becomes the weighted mean
-of the mean rows about those anchors,
+Anchors are points among the projections b of the first fit, which combine all views. A sample gets
+weights on its s nearest anchors, and each of its views is replaced by the weighted mean of the mean
+rows around these anchors,
 
     x̄_i = f_i Σ_j B_ij M_vj,   M_vj = Σ_i ω_i B_ij x_vi / Σ_i ω_i B_ij,   f_i = 1 / ‖·‖,
 
-one step of diffusion over the graph B Λ⁻¹ Bᵀ that never forms it. What is noise in one sample
-averages out; a view that a sample lacks is filled in. An iteration on x̄ costs O(n s D): the views
-themselves are visited only to make M, which is kept in r ≤ min(m, d_v) coordinates, M_v = T_v L_vᵀ.
+one step of diffusion on the graph B Λ⁻¹ Bᵀ, which is never formed. Noise of single samples averages
+out; missing views are filled in. An iteration on x̄ costs O(n s D): the views themselves are only
+needed for M, which is stored in r ≤ min(m, d_v) coordinates, M_v = T_v L_vᵀ.
 """
 
 from __future__ import annotations
@@ -35,37 +35,37 @@ from manyview.utils.types import FloatArray
 N_NEAREST = 7
 ANCHORS_PER_CLUSTER = 10
 FEWEST_ANCHORS = 600
-MOST_ANCHORS = 2000  # beyond, distances to anchors cost more than the fit
-ANCHOR_STEPS = 5  # of k-means: anchors need only be spread as the samples are
+MOST_ANCHORS = 2000  # beyond, distances to anchors would cost more than the fit
+ANCHOR_STEPS = 5  # of k-means: anchors only need to cover the samples
 
 
 @dataclass(frozen=True)
 class AnchorGraph:
-    """Anchors, and the mean rows of all views about each."""
+    """Anchors, and the mean rows of all views around each."""
 
     anchors: FloatArray  # (m, D)
     tables: tuple[FloatArray, ...]  # scaled view: (m, r), mean rows in r coordinates
     lifts: tuple[FloatArray, ...]  # scaled view: (d_v, r), orthonormal: back to the features
 
     def smooth(self, engine: Engine) -> None:
-        """Smooth the rows of an engine, which have been projected by the first fit."""
+        """Smooth the rows of an engine, after projection by the first fit."""
         engine.map_reduce(anchor_weights, self.anchors)
         smooth_rows(engine, self.tables)
 
     def lift(self, bases: tuple[FloatArray, ...]) -> tuple[FloatArray, ...]:
-        """Bases of the smoothed rows as bases of the features."""
+        """Bases of the smoothed rows in terms of the features."""
         return tuple(L @ H for L, H in zip(self.lifts, bases, strict=True))
 
 
 def count_anchors(n_samples: int, n_clusters: int) -> int:
-    """Anchors for so many samples and clusters; 0 where the former are too few, the latter many."""
+    """Number of anchors; 0 with too few samples or too many clusters."""
     wanted = max(ANCHORS_PER_CLUSTER * n_clusters, FEWEST_ANCHORS)
     m = min(n_samples, wanted)
     return m if max(n_clusters, N_NEAREST + 1) <= m <= MOST_ANCHORS else 0
 
 
 def fit_anchor_graph(engine: Engine, model: Model, n_anchors: int, rng: Generator) -> AnchorGraph:
-    """Find the anchors among the projections of a fit, and smooth the rows."""
+    """Compute the anchors from the projections of a fit, and smooth the rows."""
     anchors = _place_anchors(engine, n_anchors, rng)
     totals = engine.map_reduce(average, anchors).arrays
     n_scalings = model.problem.n_scalings
@@ -87,7 +87,7 @@ def _place_anchors(engine: Engine, n_anchors: int, rng: Generator) -> FloatArray
     """A few steps of k-means on the projections."""
     blocks = engine.sample(engine.n_samples, rng)  # all of them
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # copies of a row: anchors coincide
+        warnings.simplefilter("ignore", ConvergenceWarning)  # duplicate rows: anchors coincide
         kmeans = KMeans(
             n_anchors,
             init="random",
@@ -109,14 +109,14 @@ def anchor_weights(block: Block, kernels: Kernels, anchors: FloatArray) -> tuple
 
 
 def average(block: Block, kernels: Kernels, anchors: FloatArray) -> tuple[Block, ArraySums]:
-    """The same; Σ ω B x of each scaled view about each anchor, and Σ ω B over the rows with it."""
+    """The same, with Σ ω B x of each scaled view per anchor, and Σ ω B of the rows that have it."""
     block, _ = anchor_weights(block, kernels, anchors)
     shares = sparse.csr_array((block.projection * block.weights[:, None]).T)  # (m, rows)
     return block, ArraySums(share_out(block.views, shares, kernels))
 
 
 def smooth_rows(engine: Engine, tables: tuple[FloatArray, ...]) -> None:
-    """Let the smoothed rows be the views, with rows of unit norm."""
+    """Replace the views by the smoothed rows, with unit norm."""
     engine.map_reduce(_set_smoothed, tables, tuple(table @ table.T for table in tables))
     engine.map_reduce(set_row_factors, (True,) * len(tables))
     engine.map_reduce(_take_factors_in)
@@ -128,7 +128,7 @@ def _set_smoothed(
     tables: tuple[FloatArray, ...],
     grams: tuple[FloatArray, ...],
 ) -> tuple[Block, ArraySums]:
-    """Every sample has every view now: there is one group."""
+    """Smoothed rows as views; no view is missing, so there is one group."""
     pairs = zip(tables, grams, strict=True)
     views = tuple(ViewRows(block.projection, table=table, gram=gram) for table, gram in pairs)
     empty = np.empty((len(block.labels), 0), dtype=block.projection.dtype)
@@ -137,7 +137,7 @@ def _set_smoothed(
 
 
 def _take_factors_in(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
-    """Shares times the row factors: seven products a row, once, for one a column in each visit."""
+    """Multiply the row factors into the anchor weights, once instead of in each product."""
     views = []
     for view in block.views:
         shares, factor = view.values, view.factor

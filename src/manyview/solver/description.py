@@ -1,4 +1,4 @@
-"""What a solution says about the user's views: cluster means, and the share of each view."""
+"""Description of a solution in terms of the user's views: cluster means and view weights."""
 
 from __future__ import annotations
 
@@ -19,17 +19,15 @@ from manyview.utils.types import FloatArray
 
 @dataclass(frozen=True)
 class Description:
-    """Answers in terms of the user's views."""
+    """Cluster means and view weights."""
 
-    cluster_centers: list[
-        FloatArray
-    ]  # v: (k, d_v), mean rows as given; NaN where no sample has the view
+    cluster_centers: list[FloatArray]  # v: (k, d_v), before scaling; NaN if no sample has the view
     view_weights: FloatArray  # (V,)
     cluster_view_weights: FloatArray  # (k, V)
 
 
 def describe(engine: Engine, solution: Solution, n_views: int) -> Description:
-    """Cluster means and view weights, by one pass over the rows."""
+    """Cluster means and view weights, in one pass over the rows."""
     sums = engine.map_reduce(sum_clusters, solution.model.problem)
     return describe_sums(sums, solution.model, solution.moments, n_views)
 
@@ -37,7 +35,7 @@ def describe(engine: Engine, solution: Solution, n_views: int) -> Description:
 def describe_sums(
     totals: ArraySums, model: Model, moments: ClusterMoments, n_views: int
 ) -> Description:
-    """Cluster means and view weights, from what `sum_clusters` returned."""
+    """Cluster means and view weights, from the result of `sum_clusters`."""
     which = tuple(scaling.view for scaling in model.problem.scalings)
     sums = totals.arrays
     raw, weight = sums[:n_views], sums[n_views : 2 * n_views]  # v: (k, d_v) and (k,)
@@ -66,14 +64,14 @@ def _view_shares(
     moments: ClusterMoments,
     model: Model,
 ) -> tuple[FloatArray, FloatArray]:
-    """Σ_p α_p Σ_c n_c (ā_pvc − ā_pv)·(ā_pc − ā_p) / Σ_c n_c ‖ā_pc − ā_p‖² a scaled view; sums to 1.
+    """Σ_p α_p Σ_c n_c (ā_pvc − ā_pv)·(ā_pc − ā_p) / Σ_c n_c ‖ā_pc − ā_p‖², by scaled view.
 
-    Then the same without the sums over c: the share of a scaled view in what sets a cluster apart.
+    Sums to 1. Then the same without the sums over c: shares in the separation of each cluster.
     """
     n = moments.count.sum(axis=0)[:, None]  # (k, 1)
     parts = []
     for total, weight, mean, H in zip(sums, weights, model.problem.means, model.bases, strict=True):
-        # relative to the mean of the scaled view, so that a row which lacks it counts as nothing
+        # relative to the mean of the scaled view, so that missing rows contribute nothing
         part = (total - weight[:, None] * mean) @ H / n  # (k, D)
         parts.append(part - (n * part).sum(axis=0) / n.sum())
     whole = np.sum(parts, axis=0)
@@ -85,7 +83,7 @@ def _view_shares(
 
 
 def _shared(along: FloatArray, alpha: FloatArray) -> FloatArray:
-    """Σ_p α_p of the share of each scaled view in their sum; equal shares where all are zero."""
+    """Σ_p α_p of the share of each scaled view in their sum; equal shares if all are zero."""
     total = along.sum(axis=0)  # (…, m)
     shares = np.divide(along, total, out=np.full_like(along, 1 / len(along)), where=total > 0)
     return np.asarray(shares @ alpha)

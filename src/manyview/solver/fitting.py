@@ -1,4 +1,4 @@
-"""A whole fit: the alternation on the views and, where asked for, once more on smoothed rows."""
+"""A whole fit: the alternation on the views and, with smoothing, again on smoothed rows."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ from manyview.solver.problem import (
 )
 from manyview.solver.progress import OnStep
 
-FIRST_COUPLING = (
-    0.2  # of λ: at weak pull all spaces count, and neighbors are not drawn to one cluster
-)
+# of λ: with weak coupling all spaces have weight, and neighbors do not depend on the first labels
+FIRST_COUPLING = 0.2
 FIRST_ITERATIONS = 3  # neighbors hardly change later
-INITIAL_SWEEPS = 3  # before the iterations: enough to tell a good start from a bad one
-SAMPLE_ROWS = 10_000  # neighbors are found, and starts are made, on so many,
-ROWS_PER_CLUSTER = 10  # and on no fewer for each cluster
+INITIAL_SWEEPS = 3  # before the iterations: enough to compare starts
+SAMPLE_ROWS = 10_000  # size of the subset for starts and anchors,
+ROWS_PER_CLUSTER = 10  # and its minimum per cluster
 
 Check: TypeAlias = Callable[[Problem, int], None]  # of a problem, and its number of anchors
 
@@ -84,20 +83,20 @@ def fit(
 
 
 def _build_smoothed(engine: Engine, settings: Settings, problem: Problem) -> Problem:
-    """The problem on smoothed rows: no sample lacks a view."""
+    """The problem on smoothed rows, where no view is missing."""
     scalings = tuple(replace(scaling, is_smoothed=True) for scaling in problem.scalings)
     return measure_problem(engine, settings, scalings, n_present=np.array([float(len(scalings))]))
 
 
 def count_subset(n_samples: int, n_clusters: int) -> int:
-    """Samples that starts are made on, and neighbors found among."""
+    """Size of the subset for starts and anchors."""
     return min(n_samples, max(SAMPLE_ROWS, ROWS_PER_CLUSTER * n_clusters))
 
 
 def memory_check(
     n_samples: int, n_features: tuple[int, ...], itemsize: int, limit: float | None
 ) -> Check:
-    """Refuse a fit in memory that would exceed a limit in bytes."""
+    """Check that refuses a fit in memory beyond a limit in bytes."""
 
     def check(problem: Problem, n_anchors: int) -> None:
         n_subset = count_subset(n_samples, problem.n_clusters)
@@ -106,8 +105,8 @@ def memory_check(
         needed = footprint.bytes_held(rows_per_block(footprint.view_row))
         if limit is not None and needed > limit:
             msg = (
-                f"The fit needs about {needed / 1e6:.0f} MB beside the views; memory_limit allows "
-                f"{limit / 1e6:.0f} MB. Raise it, ask for smaller latent_dims, or pass "
+                f"The fit needs about {needed / 1e6:.0f} MB in addition to the views; memory_limit "
+                f"allows {limit / 1e6:.0f} MB. Raise it, use smaller latent_dims, or pass "
                 "engine='stream'."
             )
             raise MemoryError(msg)

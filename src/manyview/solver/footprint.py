@@ -1,7 +1,7 @@
-"""What a fit holds beside the views: one formula for what is refused and for what is foretold.
+"""Memory of a fit in addition to the views: one formula for the limit and for estimates.
 
-Counted are arrays with a sample axis: of all rows, of the few that starts are made on, and what a
-visit makes of a block; and, for smoothed rows, the mean rows about the anchors. The rest is small.
+Counted are arrays with a sample axis: of all rows, of the subset of the starts, and temporaries of
+a block; and, for smoothed rows, the mean rows around the anchors. The rest is small.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from manyview.engines import ROW_BYTES
 from manyview.solver.anchor_graph import N_NEAREST
 from manyview.utils.threads import n_threads
 
-KEPT_PRODUCTS = 8  # arrays like the projections that a thread holds at its peak, as measured
+KEPT_PRODUCTS = 8  # arrays like the projections that a thread holds at its peak, measured
 SLACK_BYTES = 12  # three float32
 N_COORDINATES = 16  # bytes: starts hold two float64 for each dimension of the largest space
 
@@ -24,12 +24,12 @@ class Footprint:
     """Sizes of a fit, and the bytes that follow from them."""
 
     n_samples: int
-    n_subset: int  # samples that starts are made on
+    n_subset: int  # samples of the starts
     n_features: tuple[int, ...]  # of each view
     itemsize: int
     dims: tuple[int, ...]  # of the spaces
     n_scalings: int
-    n_anchors: int  # 0 where rows are not smoothed
+    n_anchors: int  # 0 if rows are not smoothed
 
     @property
     def view_row(self) -> int:
@@ -38,7 +38,7 @@ class Footprint:
 
     @property
     def made_row(self) -> int:
-        """Bytes of what visits make of a sample and the engine keeps: b, slack, shares, factors."""
+        """Bytes per sample that the engine keeps: b, bounds, anchor weights, row factors."""
         shares = N_NEAREST * (self.n_scalings * self.itemsize + 4)
         made = self._projected_row + SLACK_BYTES
         return made + (shares if self.n_anchors else 8 * self.n_scalings)
@@ -48,12 +48,12 @@ class Footprint:
         return sum(self.dims) * self.itemsize
 
     def bytes_held(self, block_rows: int, n_blocks: int = 0, room: float = np.inf) -> float:
-        """Bytes at the peak, with so many blocks of the views held beside.
+        """Peak of bytes, including `n_blocks` blocks of the views.
 
-        Of what is made of all samples, an engine may hold no more than `room` in memory.
+        Arrays computed for all samples take at most `room`; the rest goes to scratch files.
         """
         n, few = self.n_samples, self.n_subset
-        read = min(n_blocks * block_rows, 2 * n)  # rows: one block alone is held twice
+        read = min(n_blocks * block_rows, 2 * n)  # rows: a single block is held twice
         always = n * ROW_BYTES + read * self.view_row + self._anchor_graph
         starts = few * N_COORDINATES * max(self.dims) + self._of_blocks(few, block_rows)
         made = min(n * self.made_row, room)
@@ -69,9 +69,9 @@ class Footprint:
         return int(8 * times * sum(m * m + min(m, d) * (m + d) for d in self.n_features))
 
     def _of_blocks(self, n_rows: int, block_rows: int) -> int:
-        """Products of blocks on their way, or one view of them in another form.
+        """Temporary products of blocks, or a converted copy of one view.
 
-        Threads that visit blocks side by side give back little of what they freed.
+        Threads that visit blocks in parallel return little of the memory that they freed.
         """
         widest = max(self.n_features) * self.itemsize
         if 1 < n_threads() <= -(-n_rows // block_rows):

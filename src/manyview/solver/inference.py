@@ -1,4 +1,4 @@
-"""New samples: projected, labelled and embedded with the statistics of the fit frozen."""
+"""New samples: projected, labelled and embedded with the statistics of the fit fixed."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from manyview.utils.types import FloatArray
 
 @dataclass(frozen=True)
 class Assignment:
-    """Which cluster each sample belongs to, and which would be next.
+    """Best and second-best cluster of each sample, and the margin between them.
 
     Attributes
     ----------
     labels : ndarray of shape (n_samples,), int32
-        The cheapest cluster in F.
+        The cluster of least cost in F.
     confidence : ndarray of shape (n_samples,)
-        By which share it is cheaper than the next, in [0, 1].
+        Relative margin in cost to the second-best cluster, in [0, 1].
     next_labels : ndarray of shape (n_samples,), int32
-        The next cheapest cluster; where there is but one, that one.
+        The second-best cluster; the only one, if there is one.
     """
 
     labels: NDArray[np.int32]
@@ -46,9 +46,9 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model and its cluster moments, applied to rows that an engine takes in.
+    """A model and its cluster moments, to be applied to the rows of an engine.
 
-    A model of smoothed rows also has the first fit, which projects rows, and the anchor graph.
+    A model of smoothed rows also has the first fit, for projection, and the anchor graph.
     """
 
     model: Model
@@ -63,14 +63,14 @@ class Fitted:
         return bases if self.anchor_graph is None else self.anchor_graph.lift(bases)
 
     def label(self, engine: Engine, data: MultiViewData) -> Fitted:
-        """Load, project and label the rows; the fit gets a group for each number of views."""
+        """Load, project and label the rows; returns the fit with the groups of these rows."""
         engine.load(data, None)
         fitted = self.scale_rows(engine)
         engine.map_reduce(predict, fitted.model, fitted.moments)
         return fitted
 
     def scale_rows(self, engine: Engine) -> Fitted:
-        """Scale, and smooth, the rows of an engine as those of the fit were."""
+        """Scale and smooth the rows of an engine as in the fit."""
         if self.first is not None and self.anchor_graph is not None:
             before = self.first.scale_rows(engine)
             engine.map_reduce(project_rows, before.model)
@@ -86,13 +86,13 @@ class Fitted:
         return Fitted(replace(self.model, problem=problem), moments)
 
     def embed(self, engine: Engine) -> None:
-        """Turn the projections of labelled rows into z, eq. (Z)."""
+        """Replace the projections of labelled rows by z, eq. (Z)."""
         engine.map_reduce(embed, shrinkage(self.moments, self.model))
 
     def assignment(self, engine: Engine) -> Assignment:
-        """Labels, confidence and next clusters of rows that are projected and labelled.
+        """Labels, confidence and second-best clusters of projected and labelled rows.
 
-        Afterwards their projections are gone.
+        Their projections are overwritten.
         """
         labels = engine.gather("labels")
         engine.map_reduce(margins, self.model, self.moments)
@@ -100,7 +100,7 @@ class Fitted:
         return Assignment(labels, found[:, 0].copy(), found[:, 1].astype(np.int32))
 
     def loss(self, engine: Engine, lam: float) -> float:
-        """F of labelled rows as a data set of its own; `lam` is relative."""
+        """F of labelled rows as a separate data set; `lam` is relative."""
         problem = self.model.problem
         *_, view_sum_squares, weight, total_present = engine.map_reduce(measure).arrays
         scaled = scaled_lambda(

@@ -1,7 +1,7 @@
-"""Where the alternation starts: bases from a truncated SVD, labels from k-means in its span.
+"""Initialization: bases from a truncated SVD, labels from k-means in its span.
 
-Both are made on a sample of the rows. The random vectors live on the sample axis, so that the order
-of the views changes nothing.
+Both use a subset of the rows. The random vectors are on the sample axis, so that the order of the
+views does not matter.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from manyview.utils.types import FloatArray, IntArray
 SAMPLE_ROWS = 10_000
 ROWS_PER_CLUSTER = 5
 POWER_STEPS = 3
-KMEANS_STEPS = 6  # the sweeps that follow take the labels to rest
-MANY_CLUSTERS = 1000  # beyond, careful seeding costs more than the fit that follows
+KMEANS_STEPS = 6  # the sweeps that follow converge the labels
+MANY_CLUSTERS = 1000  # beyond, k-means++ seeding costs more than the fit
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """What all starts of a fit share."""
+    """Shared by all starts of a fit."""
 
     sample: tuple[Block, ...]
     model: Model
-    coordinates: FloatArray  # (sample rows, largest d_p): P = U Σ of the views side by side
+    coordinates: FloatArray  # (sample rows, largest d_p): P = U Σ of the concatenated views
 
 
 def begin(engine: Engine, problem: Problem, rng: Generator) -> Beginning:
@@ -48,7 +48,7 @@ def begin(engine: Engine, problem: Problem, rng: Generator) -> Beginning:
     sample = engine.sample(n_rows, rng)
     P = _leading_coordinates(sample, engine.kernels, problem, rng)
     cross = _cross(sample, engine.kernels, P)
-    # where columns are missing, the SVD completes them orthonormally
+    # missing columns are completed orthonormally by the SVD
     bases = orthonormalize_all([[_fit_width(C, d) for d in problem.dims] for C in cross])
     m = len(problem.dims)
     return Beginning(sample, Model(problem, bases, np.full(m, 1 / m)), P)
@@ -57,11 +57,11 @@ def begin(engine: Engine, problem: Problem, rng: Generator) -> Beginning:
 def first_moments(
     beginning: Beginning, kernels: Kernels, init: str, rng: Generator
 ) -> ClusterMoments:
-    """Moments of the clusters that k-means on P finds in the sample."""
+    """Moments of the clusters of k-means on P."""
     problem = beginning.model.problem
     weights = np.concatenate([block.weights for block in beginning.sample])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # few distinct rows: said by `solve`
+        warnings.simplefilter("ignore", ConvergenceWarning)  # few distinct rows: `solve` warns
         has_many = problem.n_clusters > MANY_CLUSTERS
         kmeans = KMeans(
             problem.n_clusters,
@@ -75,14 +75,14 @@ def first_moments(
     moments = problem.empty_moments()
     for block, own in zip(beginning.sample, np.split(labels, ends[:-1]), strict=True):
         moments = moments + project(replace(block, labels=own), kernels, beginning.model)[1]
-    # counts of the whole, not of the sample: λ is scaled to the former
+    # counts of all samples, not of the subset: λ is scaled to the former
     return moments.grown(problem.weight / weights.sum())
 
 
 def count_distinct(beginning: Beginning, rng: Generator) -> int:
     """Number of sampled rows that differ by more than rounding.
 
-    Equal rows are neighbors along a random direction; neighbors, of many rows, need not be equal.
+    Equal rows are neighbors along a random direction; neighbors are compared in all coordinates.
     """
     P = beginning.coordinates
     rounding = 1e3 * np.finfo(beginning.sample[0].projection.dtype).eps * np.abs(P).max()
@@ -96,7 +96,7 @@ def count_distinct(beginning: Beginning, rng: Generator) -> int:
 def fill_empty(
     block: Block, kernels: Kernels, sizes: NDArray[np.int64], order: IntArray
 ) -> tuple[Block, NDArray[np.int64]]:
-    """Give each empty cluster a sample of one that can spare it; `sizes` is the carry."""
+    """Give each empty cluster a sample of a larger one; `sizes` is the carry."""
     labels, sizes = block.labels.copy(), sizes.copy()
     for i in order:
         empty = np.flatnonzero(sizes == 0)
@@ -112,7 +112,7 @@ def fill_empty(
 def _leading_coordinates(
     sample: Sequence[Block], kernels: Kernels, problem: Problem, rng: Generator
 ) -> FloatArray:
-    """U Σ of the views side by side by subspace iteration, a missing row read as the mean row."""
+    """U Σ of the concatenated views by subspace iteration; missing rows are the mean row."""
     n = sum(len(block.labels) for block in sample)
     width = min(max(problem.dims) + 10, n, sum(len(mean) for mean in problem.means))
     root = np.sqrt(np.concatenate([block.weights for block in sample]))[:, None]  # (n, 1)
@@ -130,7 +130,7 @@ def _leading_coordinates(
 
 
 def _cross(sample: Sequence[Block], kernels: Kernels, Z: FloatArray) -> tuple[FloatArray, ...]:
-    """X_vᵀ Z over the sample, one array a view, baselines left out as `project` does."""
+    """X_vᵀ Z over the subset, one array per view, without baselines, as in `project`."""
     ends = np.cumsum([len(block.labels) for block in sample])
     total: ArraySums | None = None
     for block, part in zip(sample, np.split(Z, ends[:-1]), strict=True):
@@ -150,7 +150,7 @@ def _cross(sample: Sequence[Block], kernels: Kernels, Z: FloatArray) -> tuple[Fl
 def _times(
     sample: Sequence[Block], kernels: Kernels, problem: Problem, bases: Sequence[FloatArray]
 ) -> FloatArray:
-    """Σ_v X_v G_v over the sample; absent rows count as the mean row of their view."""
+    """Σ_v X_v G_v over the subset; missing rows are the mean row of their view."""
     parts = []
     for block in sample:
         rows = np.asarray(kernels.project(block.views, bases), dtype=np.float64)
@@ -162,7 +162,7 @@ def _times(
 
 
 def _fit_width(C: FloatArray, d_p: int) -> FloatArray:
-    """The first d_p columns, or all and columns of zeros."""
+    """The first d_p columns, padded with zeros."""
     wanted = np.zeros((C.shape[0], d_p))
     wanted[:, : C.shape[1]] = C[:, :d_p]
     return wanted

@@ -1,4 +1,4 @@
-"""What the solver looks for and returns: small, immutable, float64."""
+"""Model and solution: small, immutable, float64."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from manyview.utils.types import FloatArray
 
 @dataclass(frozen=True)
 class Model:
-    """The unknowns that are not per sample."""
+    """The parameters of the model: bases and space weights."""
 
     problem: Problem
     bases: tuple[FloatArray, ...]  # v: (d_v, D)
@@ -26,7 +26,7 @@ class Model:
 
     @property
     def near_shift(self) -> FloatArray:
-        """The part of `shift` that the products have not taken off already: (D,)."""
+        """The part of `shift` that the products have not subtracted yet: (D,)."""
         return self._mean_projection([not is_far for is_far in self.problem.is_far])
 
     @property
@@ -45,13 +45,13 @@ class Model:
 
 @dataclass(frozen=True)
 class Solution:
-    """A fixed point of the alternation, or where it stopped; the labels stay in the engine."""
+    """Result of a start; the labels stay in the engine."""
 
     model: Model
     moments: ClusterMoments
     objective: float
-    history: FloatArray  # F at the start and after each iteration, and after the last sweeps
+    history: FloatArray  # F at the initialization, after each iteration, and after the final sweeps
     n_iter: int
     converged: bool
     start: int = 0  # which of the starts it came from
-    stability: float = float("nan")  # its agreement with the other starts
+    stability: float = float("nan")  # agreement with the other starts

@@ -1,7 +1,7 @@
-"""Samples that come in batches: each is labelled, learnt from, and let go.
+"""Online learning: each batch is labelled, updates the model, and is discarded.
 
-The clusters are moved on the statistics of all samples so far; the bases are the polar factors of
-X'ᵀ Z summed over all batches, those of earlier ones with the z that they had then.
+Label updates use the statistics of all samples so far; the bases are the polar factors of X'ᵀ Z
+summed over all batches, where earlier batches contribute the z of their time.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from manyview.solver.updates import (
 
 @dataclass(frozen=True)
 class BatchTotals:
-    """What is remembered of batches that are gone, beside their cluster moments."""
+    """Sums over past batches, in addition to their cluster moments."""
 
     cross: ArraySums  # scaled view: (d_v, D), Σ_batches X'ᵀ Z
-    totals: ArraySums  # sums of the rows of each cluster, as `sum_clusters` returns them
+    totals: ArraySums  # sums of the rows of each cluster, from `sum_clusters`
     n_samples: int
 
 
 def begin_batches(engine: Engine, fitted: Fitted) -> BatchTotals:
-    """Look back on a first batch, whose rows the engine has, scaled as those of the fit."""
+    """Sums over the first batch, whose rows are in the engine, scaled as in the fit."""
     engine.map_reduce(predict, fitted.model, fitted.moments)
     cross = engine.map_reduce(accumulate, shrinkage(fitted.moments, fitted.model))
     totals = engine.map_reduce(sum_clusters, fitted.model.problem)
@@ -47,14 +47,14 @@ def begin_batches(engine: Engine, fitted: Fitted) -> BatchTotals:
 def learn(
     engine: Engine, fitted: Fitted, seen: BatchTotals, rng: Generator
 ) -> tuple[Fitted, BatchTotals]:
-    """Take in the rows of an engine, which were scaled as those of the fit."""
+    """Update the model with the rows of an engine, scaled as in the fit."""
     model, before = fitted.model, fitted.moments
     *_, view_sum_squares, weight, _ = engine.map_reduce(measure).arrays
     total = model.problem.weight + float(weight)
     problem = replace(
         model.problem,
         weight=total,
-        lam=model.problem.lam * model.problem.weight / total,  # λ is scaled to the samples
+        lam=model.problem.lam * model.problem.weight / total,  # λ depends on the number of samples
         view_sum_squares=model.problem.view_sum_squares + view_sum_squares,
     )
     model = replace(model, problem=problem)

@@ -1,4 +1,4 @@
-"""`Problem`: what stays fixed during a fit, built from the rows of an engine and the settings."""
+"""`Problem`: constants of a fit, built from the rows of an engine and the settings."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from manyview.kernels.statistics import ArraySums, ClusterMoments
 from manyview.utils.types import FloatArray, IntArray
 
 TINY = float(np.finfo(np.float64).tiny)
-FAR = 1e4  # squared length of the mean, over the mean squared distance from it
+FAR = 1e4  # squared norm of the mean, relative to the mean squared distance from it
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Everything about the data and the settings that stays fixed during a fit."""
+    """Constants of a fit: from the data and the settings."""
 
     n_clusters: int
     dims: tuple[int, ...]  # d_p of each space
@@ -31,7 +31,7 @@ class Problem:
     scalings: tuple[ViewScaling, ...]
     means: tuple[FloatArray, ...]  # v: (d_v,), mean row of each scaled view
     view_sum_squares: FloatArray  # (V,): Σ ω ‖x‖² of each scaled view
-    is_far: tuple[bool, ...]  # v: whether the mean is taken off before the products
+    is_far: tuple[bool, ...]  # v: whether the mean is subtracted before the products
     weight: float  # Σ ω
     n_present: FloatArray  # (G,): distinct numbers of scaled views present
 
@@ -42,7 +42,7 @@ class Problem:
 
     @property
     def is_unscaled(self) -> bool:
-        """Whether the scaled views are the views as given, in their order."""
+        """Whether the views are not scaled, and in their order."""
         return all(r.name is None and not r.is_smoothed for r in self.scalings)
 
     @property
@@ -56,7 +56,7 @@ class Problem:
         return np.concatenate([[0], np.cumsum(self.dims)[:-1]])
 
     def empty_moments(self) -> ClusterMoments:
-        """Moments of no sample at all, in the right shapes."""
+        """Moments of an empty set of samples."""
         G, k, m = len(self.n_present), self.n_clusters, len(self.dims)
         return ClusterMoments(
             starts=self.starts,
@@ -69,7 +69,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Settings:
-    """The estimator's parameters that define the objective."""
+    """Parameters of the estimator that define the objective."""
 
     n_clusters: int
     lam: float
@@ -86,7 +86,7 @@ def build_problem(
     view_names: Sequence[str],
     scalings: tuple[ViewScaling, ...] | None = None,
 ) -> Problem:
-    """Scale the rows of an engine and build the problem; scalings that are not given are fitted."""
+    """Scale the rows of an engine and build the problem; fits the scalings if not given."""
     if scalings is None:
         scalings = find_scalings(engine, settings.scale, len(view_names))
     problem = measure_problem(engine, settings, scalings, apply_scalings(engine, scalings))
@@ -97,7 +97,7 @@ def build_problem(
 def measure_problem(
     engine: Engine, settings: Settings, scalings: tuple[ViewScaling, ...], n_present: FloatArray
 ) -> Problem:
-    """Build the problem from rows that are scaled already."""
+    """Build the problem from scaled rows."""
     totals = engine.map_reduce(measure).arrays
     *sums, present, view_sum_squares, weight, total_present = totals
     dims = _latent_dims(settings, [len(total) for total in sums], engine.n_samples)
@@ -132,7 +132,7 @@ def measure_problem(
 
 
 def rebuild_on(engine: Engine, settings: Settings, problem: Problem) -> Problem:
-    """The same problem on some of the rows: the same scalings, groups, spaces and origin."""
+    """The problem on a subset of the rows, with the same scalings, groups, spaces and origin."""
     n_present = apply_scalings(engine, problem.scalings, problem.n_present)
     rebuilt = measure_problem(engine, settings, problem.scalings, n_present)
     engine.map_reduce(set_baselines, problem.means, problem.is_far)
@@ -142,7 +142,7 @@ def rebuild_on(engine: Engine, settings: Settings, problem: Problem) -> Problem:
 def find_scalings(
     engine: Engine, scale: str | Sequence[str] | None, n_views: int
 ) -> tuple[ViewScaling, ...]:
-    """Fit the scalings of all views; None leaves the views as given, without a pass over them."""
+    """Fit the scalings of all views; None needs no pass over the rows."""
     if scale is None:
         return tuple(ViewScaling(v) for v in range(n_views))
     return fit_scalings(scale, engine.map_reduce(describe_columns).views)
@@ -151,7 +151,7 @@ def find_scalings(
 def apply_scalings(
     engine: Engine, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
 ) -> FloatArray:
-    """Scale the rows of an engine, row factors included."""
+    """Scale the rows of an engine, including row factors."""
     known = engine.apply_scalings(scalings, n_present)
     engine.map_reduce(set_row_factors, tuple(scaling.has_unit_rows for scaling in scalings))
     return known
@@ -165,7 +165,7 @@ def scaled_lambda(
 
 
 def _latent_dims(settings: Settings, widths: Sequence[int], n_samples: int) -> tuple[int, ...]:
-    """d_p = min(p · min(k, 100), Σ_v min(d_v, n)), equal values kept once, or as the user asked."""
+    """d_p = min(p · min(k, 100), Σ_v min(d_v, n)), without duplicates, or as given."""
     if settings.latent_dims is not None:
         return tuple(int(d) for d in settings.latent_dims)
     most = sum(min(d, n_samples) for d in widths)
@@ -174,10 +174,10 @@ def _latent_dims(settings: Settings, widths: Sequence[int], n_samples: int) -> t
 
 
 def _is_far(scaling: ViewScaling, mean: FloatArray, mean_square: float) -> bool:
-    """Whether a product with the rows as they are would lose the digits that matter.
+    """Whether products with uncentered rows would lose significant digits.
 
-    That is so where the mean, or what a z-score takes off, is long beside the spread about it. With
-    missing views b has no common origin to begin with, and nothing would be gained.
+    This is so if the mean, or the offset of a z-score, is large relative to the spread around it.
+    With missing views, b has no common origin, and centering would not help.
     """
     if scaling.is_smoothed:
         return False
@@ -190,17 +190,17 @@ def _is_far(scaling: ViewScaling, mean: FloatArray, mean_square: float) -> bool:
 def _warn_of_empty_views(
     scalings: Sequence[ViewScaling], view_sum_squares: FloatArray, view_names: Sequence[str]
 ) -> None:
-    """An all-zero view is allowed, and probably a mistake."""
+    """Warn about views that are all zero, probably by mistake."""
     per_view = np.bincount([scaling.view for scaling in scalings], weights=view_sum_squares)
     for name, sum_squares in zip(view_names, per_view, strict=True):
         if sum_squares == 0:
-            msg = f"View '{name}' is all zero after scaling: it carries no information."
+            msg = f"View '{name}' is all zero after scaling, so it contains no information."
             warnings.warn(msg, DataWarning, stacklevel=4)
 
 
 @dataclass(frozen=True)
 class ViewColumns:
-    """Column moments of all views; adds up."""
+    """Column moments of all views; additive."""
 
     views: tuple[ColumnMoments, ...]
 
@@ -210,14 +210,14 @@ class ViewColumns:
 
 
 def describe_columns(block: Block, kernels: Kernels) -> tuple[Block, ViewColumns]:
-    """Column moments of the views as given."""
+    """Column moments of the views before scaling."""
     return block, ViewColumns(tuple(kernels.columns(view, block.weights) for view in block.views))
 
 
 def set_row_factors(
     block: Block, kernels: Kernels, has_unit_rows: tuple[bool, ...]
 ) -> tuple[Block, ArraySums]:
-    """Fix f = 1/‖·‖ of the scaled views with unit rows; rows of zeros stay zero."""
+    """Set f = 1/‖·‖ of the scaled views with unit rows; zero rows stay zero."""
     views = []
     for view, is_unit in zip(block.views, has_unit_rows, strict=True):
         if is_unit:
@@ -233,7 +233,7 @@ def set_row_factors(
 def set_baselines(
     block: Block, kernels: Kernels, means: Sequence[FloatArray], is_far: Sequence[bool]
 ) -> tuple[Block, ArraySums]:
-    """Take the mean off the rows of scaled views that lie far from the origin."""
+    """Set the mean as baseline of scaled views that are far from the origin."""
     views = tuple(
         replace(view, baseline=mean if far else None)
         for view, mean, far in zip(block.views, means, is_far, strict=True)
@@ -242,7 +242,7 @@ def set_baselines(
 
 
 def measure(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
-    """Of each scaled view Σ ω x, Σ ω over the rows that have it, Σ ω‖x‖²; Σ ω and Σ ω u in all."""
+    """For each scaled view Σ ω x, Σ ω of the rows that have it, Σ ω‖x‖²; then Σ ω and Σ ω u."""
     weights = block.weights
     sums = kernels.accumulate(
         block.views, kernels.asarray(weights[:, None], like=block.projection)

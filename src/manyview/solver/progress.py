@@ -16,11 +16,11 @@ from manyview.solver.model import Model
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupportMixin
     from sklearn.callback import with_callbacks as torn_down
-except ImportError:  # before 1.9: no `set_callbacks`, nobody to tell
+except ImportError:  # before 1.9: no `set_callbacks`
     torn_down = None
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in for that of scikit-learn 1.9."""
+        """Replacement for the mixin of scikit-learn 1.9."""
 
 
 logger = logging.getLogger("manyview.solver")
@@ -31,7 +31,7 @@ Step: TypeAlias = Literal["start", "bases", "labels", "weights", "final_sweeps"]
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each step; F never rises within a start."""
+    """State after a step, for callbacks; F never increases within a start."""
 
     start: int  # which restart, from 0
     n_starts: int
@@ -48,12 +48,12 @@ OnStep: TypeAlias = Callable[[Progress], None]
 
 
 def make_callback(callback: OnStep | None, verbose: int) -> OnStep:
-    """One function that tells both the user's callback and, if asked, the log."""
+    """A function that calls the user's callback and, if verbose, logs iterations."""
 
     def notify(progress: Progress) -> None:
         if verbose and progress.step == "weights":
             logger.info(
-                "start %d/%d, iteration %d: F = %.6g, %d labels moved",
+                "start %d/%d, iteration %d: F = %.6g, %d labels changed",
                 progress.start + 1,
                 progress.n_starts,
                 progress.n_iter,
@@ -67,17 +67,17 @@ def make_callback(callback: OnStep | None, verbose: int) -> OnStep:
 
 
 def with_callbacks(method: Method) -> Method:
-    """Let callbacks finish when a method ends, however it ends."""
+    """Tear down callbacks when a method returns or raises."""
     return method if torn_down is None else cast("Method", torn_down(method))
 
 
 @contextmanager
 def sklearn_callbacks(estimator: Any, on_step: OnStep, X: object) -> Iterator[OnStep]:
-    """A function of each step that tells `on_step`, and the callbacks of scikit-learn."""
+    """A function of each step that calls `on_step` and the callbacks of scikit-learn."""
     if not hasattr(estimator, "_init_callback_context"):
         yield on_step
         return
-    tasks: list[Any] = []  # those that have begun, the outermost first
+    tasks: list[Any] = []  # active tasks, outermost first
 
     def begin(task: Any) -> None:
         tasks.append(task)
@@ -97,6 +97,6 @@ def sklearn_callbacks(estimator: Any, on_step: OnStep, X: object) -> Iterator[On
         elif progress.step == "weights":
             end(2)
 
-    begin(estimator._init_callback_context(max_subtasks=None))  # how many starts, the solver knows
+    begin(estimator._init_callback_context(max_subtasks=None))  # number of starts unknown
     yield notify
     end(0)

@@ -1,9 +1,8 @@
-"""The four updates and the objective, each beside its equation; and the visits that feed them.
+"""The four updates and the objective, each with its equation, and the visits that they need.
 
-Three facts keep this small. Z has a closed form for a whole cluster at once (Z), so it is made from
-b on the fly and never stored. F is a function of the cluster moments, so convergence, restarts and
-weights touch no data. The label step needs b, not X: an iteration visits X twice, once for each
-product.
+Z has a closed form per cluster (Z), so it is computed from b on the fly and never stored. F is a
+function of the cluster moments, so convergence checks, restarts and weights need no data. The label
+step needs b, not X: an iteration visits X twice, once for each product.
 """
 
 from __future__ import annotations
@@ -25,22 +24,22 @@ from manyview.utils.types import FloatArray, IntArray
 
 Swept: TypeAlias = tuple[ClusterMoments, int, int]  # after a sweep; rows that moved, and were seen
 
-WELL_CONDITIONED = 1e-8  # least over largest eigenvalue of CᵀC
+WELL_CONDITIONED = 1e-8  # smallest over largest eigenvalue of CᵀC
 
 
 def project(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ClusterMoments]:
-    """b_i = Σ_v H_vᵀ x_vi / u_i − shift, and the moments of b by cluster."""
+    """b_i = Σ_v H_vᵀ x_vi / u_i − shift, and the moments of b per cluster."""
     block = replace(block, projection=_project(block, kernels, model))
     return cluster_moments(block, kernels, model)
 
 
 def project_rows(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ArraySums]:
-    """b_i alone, whatever the labels are."""
+    """b_i alone, without moments."""
     return replace(block, projection=_project(block, kernels, model)), ArraySums(())
 
 
 def cluster_moments(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ClusterMoments]:
-    """Moments of b by cluster, from projections that are already there."""
+    """Moments of b per cluster, from existing projections."""
     like = model.problem.empty_moments()
     return block, kernels.moments(block, like)
 
@@ -109,7 +108,7 @@ def stash_labels(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
 
 
 def restore_labels(block: Block, kernels: Kernels, n_start: int) -> tuple[Block, ArraySums]:
-    """Go back to the labels of a start; projections are those of the last one."""
+    """Restore the labels of a start; projections stay those of the last one."""
     return replace(block, labels=block.stashed[n_start], stashed=()), ArraySums(())
 
 
@@ -125,7 +124,7 @@ def contingency(
 def share_out(
     views: Sequence[ViewRows], shares: csr_array[Any], kernels: Kernels
 ) -> tuple[FloatArray, ...]:
-    """Σ_i s_ci x_i of each view, (k, d_v), then Σ_i s_ci over the rows that have it, (k,)."""
+    """Σ_i s_ci x_i of each view, (k, d_v), then Σ_i s_ci of the rows that have it, (k,)."""
     sums = [kernels.shared_sums(view, shares) for view in views]
     every = np.ones(shares.shape[1])
     present = [every if view.factor is None else every * (view.factor > 0) for view in views]
@@ -190,7 +189,7 @@ def update_alpha(moments: ClusterMoments, model: Model) -> Model:
     logits = -np.log(np.maximum(r, max(floor, np.finfo(float).tiny))) / (model.problem.exponent - 1)
     alpha = np.exp(logits - logits.max())
     updated = replace(model, alpha=alpha / alpha.sum())
-    # the floor can make the closed form miss the minimum: F decides
+    # because of the floor, the closed form can miss the minimum: compare F
     return updated if objective(moments, updated) <= objective(moments, model) else model
 
 
@@ -211,7 +210,7 @@ def over_relaxed_step(turned: Model, before: Model) -> Model:
 def orthonormalize_all(
     parts: Sequence[Sequence[FloatArray]], before: Sequence[Sequence[FloatArray]] | None = None
 ) -> tuple[FloatArray, ...]:
-    """Polar factors of C_pv, those of a view side by side; where C_pv is zero, what was before."""
+    """Polar factors of C_pv, concatenated per view; `before` where C_pv is zero."""
     flat = [C for of_view in parts for C in of_view]
     fallback = [None] * len(flat) if before is None else [H for of_view in before for H in of_view]
     pairs = list(zip(flat, fallback, strict=True))
@@ -221,7 +220,7 @@ def orthonormalize_all(
 
 
 def orthonormalize(C: FloatArray, fallback: FloatArray | None = None) -> FloatArray:
-    """Polar factor U Wᵀ of C: through CᵀC where that loses no more than half of the digits."""
+    """Polar factor U Wᵀ of C: by CᵀC if that loses at most half of the digits."""
     if fallback is not None and not np.any(C):
         return fallback
     largest = np.abs(C).max(initial=0.0)
@@ -229,6 +228,6 @@ def orthonormalize(C: FloatArray, fallback: FloatArray | None = None) -> FloatAr
     squares, W = np.linalg.eigh(scaled.T @ scaled)
     if squares[0] > WELL_CONDITIONED * squares[-1]:
         Q = scaled @ ((W / np.sqrt(squares)) @ W.T)
-        return np.asarray(1.5 * Q - 0.5 * Q @ (Q.T @ Q))  # a Newton step brings the digits back
+        return np.asarray(1.5 * Q - 0.5 * Q @ (Q.T @ Q))  # a Newton step restores the digits
     U, _, Wt = np.linalg.svd(scaled, full_matrices=False)
     return np.asarray(U @ Wt)
