@@ -110,7 +110,7 @@ def test_arrays_without_names_need_the_names_of_their_views(command, tables, tmp
 MISTAKES = {
     "no model": (["rna.csv"], "Missing option '--model'"),
     "no such model": (["rna.csv", "--model", "none.mv"], "none.mv"),
-    "not a model": (["rna.csv", "--model", "rna.csv"], "is not a whole manyview model"),
+    "not a model": (["rna.csv", "--model", "rna.csv"], "is not a complete manyview model"),
     "strange file": (["strange.csv", "--model", "run"], "could not be matched with one view"),
     "strange view": (["rna.csv", "--model", "run", "--views", "dna"], "has no view 'dna'"),
     "a view twice": (["rna.csv", "copy.csv", "--model", "run"], "both hold the view 'rna'"),

@@ -1,4 +1,4 @@
-"""Multi-view data to try things on: bundled, generated, from files, and the benchmark sets."""
+"""Multi-view data sets: bundled, simulated, from files, and benchmarks."""
 
 from manyview.datasets.benchmark_sets import load_benchmark
 from manyview.datasets.blobs import make_multiview_blobs

@@ -100,7 +100,7 @@ class Kernels(Protocol):
         n_present: FloatArray,
         coupling: FloatArray,
     ) -> Any:
-        """Nearest cluster, upper bound of its distance, lower bound of the others: (rows, 3 or 0)."""
+        """Nearest cluster, bounds of its distance and of the others: (rows, 3) or (rows, 0)."""
 
     def bound_violated(
         self,

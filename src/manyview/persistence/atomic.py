@@ -1,4 +1,4 @@
-"""Writes that survive a crash: a file is the old one or the new one, a row is whole or absent."""
+"""Crash-safe writes: a file is the old or the new one, a row is complete or absent."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if sys.platform != "win32":
 
 __all__ = ["RowLog", "atomic_path", "write_bytes", "write_text"]
 
-TAIL_BYTES = 1 << 16  # a torn line is looked for in pieces of this size, from the end
+TAIL_BYTES = 1 << 16  # an incomplete line is searched for in pieces of this size, from the end
 
 
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file under a temporary name and put it in place at the end.
+    """Write a file under a temporary name and move it into place at the end.
 
     Parameters
     ----------
     path : str or path
-        The file to make or to replace. Its folder must exist; a link is followed, not replaced.
+        File to create or replace. Its folder must exist; a link is followed, not replaced.
 
     Yields
     ------
@@ -44,7 +44,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     'whole or not at all'
     """
     target = Path(path).resolve()
-    # The whole name comes last, since writers such as numpy.savez look at the suffix.
+    # The temporary name ends with the name, since writers such as numpy.savez check the suffix.
     temporary = target.with_name(f".{secrets.token_hex(4)}-{target.name}")
     try:
         yield temporary
@@ -52,7 +52,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         temporary.replace(target)
         _sync_folder(target.parent)
     except OSError as error:
-        if error.filename is None:  # a full disk does not say which file it has no room for
+        if error.filename is None:  # the error of a full disk does not name the file
             error.filename = str(path)
         raise
     finally:
@@ -60,43 +60,43 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Make or replace a UTF-8 file, all of it or nothing.
+    """Create or replace a UTF-8 file atomically.
 
     Parameters
     ----------
     path : str or path
-        The file to make or to replace.
+        File to create or replace.
     text : str
-        What it shall hold.
+        New content.
     """
     write_bytes(path, text.encode())
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Make or replace a binary file, all of it or nothing.
+    """Create or replace a binary file atomically.
 
     Parameters
     ----------
     path : str or path
-        The file to make or to replace.
+        File to create or replace.
     content : bytes
-        What it shall hold.
+        New content.
     """
     with atomic_path(path) as temporary:
         temporary.write_bytes(content)
 
 
 class RowLog:
-    """Rows of results in a file that only grows: one JSON object a line.
+    """Append-only file of result rows: one JSON object per line.
 
-    A row is on disk when `append` returns. A process killed while appending leaves at most one torn
-    last line, which `read` ignores and the next `append` cuts off. Several processes may append to
-    one file (on Windows, which lacks `fcntl`, only one).
+    A row is on disk when `append` returns. A process killed while appending leaves at most one
+    incomplete line, which `read` ignores and the next `append` removes. Several processes may
+    append to one file (on Windows, which lacks `fcntl`, only one).
 
     Parameters
     ----------
     path : str or path
-        The file; the first `append` makes it. Its folder must exist.
+        The file; the first `append` creates it. Its folder must exist.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class RowLog:
         self.path = Path(path)
 
     def append(self, row: Mapping[str, object]) -> None:
-        """Add one row, and return when it is on disk.
+        """Append one row; it is on disk on return.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class RowLog:
         file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
             if sys.platform != "win32":
-                fcntl.flock(file, fcntl.LOCK_EX)  # closing the file gives it back
+                fcntl.flock(file, fcntl.LOCK_EX)  # released when the file is closed
             size = _cut_torn_line(file)
             if os.write(file, line) < len(line):
                 os.ftruncate(file, size)
@@ -147,16 +147,14 @@ class RowLog:
         """
         lines = self.path.read_bytes().split(b"\n") if self.path.exists() else [b""]
         try:
-            return [json.loads(line) for line in lines[:-1]]  # after the last newline: a torn line
+            return [json.loads(line) for line in lines[:-1]]  # the last line is incomplete
         except ValueError:
-            msg = (
-                f"{self.path} holds lines that are not JSON; expected a log of rows. Move it away."
-            )
+            msg = f"{self.path} has lines that are not JSON; expected a log of rows. Move it away."
             raise ValueError(msg) from None
 
 
 def _as_plain(value: object) -> object:
-    """Turn a numpy scalar or array into a number or a list."""
+    """Convert a numpy scalar or array to a number or a list."""
     if hasattr(value, "tolist"):
         return value.tolist()
     msg = f"A row holds a {type(value).__name__}; expected numbers, text, lists and dicts."
@@ -178,7 +176,7 @@ def _cut_torn_line(file: int) -> int:
 
 
 def _sync(path: Path) -> None:
-    """Wait until a file or a folder is on disk."""
+    """Flush a file or folder to disk."""
     file = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
     try:
         os.fsync(file)
