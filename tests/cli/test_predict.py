@@ -90,7 +90,7 @@ def test_features_that_are_missing_are_named_or_filled(command, model, expected,
     assert "lacks 2 of 20 features of 'rna': rna3, rna5." in err
     code, out, _ = command("predict", "--model", "run", "rna.csv", "--nan", "feature-mean")
     assert code == 0
-    assert "left out, 1 of 19 features: shoe_size" in " ".join(out.split())
+    assert "ignored 1 of 19 features that are not in the fit: shoe_size" in " ".join(out.split())
     assert (labels("new_labels.csv")[expected.index] == expected).mean() >= 0.95
 
 

@@ -505,7 +505,7 @@ def test_pickled_objects_are_never_loaded(tmp_path):
         ({"view_0": np.array([["a", "b"]])}, "found view_0"),
         ({"view_0": np.ones((3, 2)), "y": [0, 1, 0, 1]}, "expected 4 rows or columns"),
         ({"view_0": np.eye(3), "y": np.eye(3)}, r"labels 'y' have shape \(3, 3\)"),
-        ({"view_0": np.eye(3), "y": [0, 1, np.nan]}, "none of them NaN"),
+        ({"view_0": np.eye(3), "y": [0, 1, np.nan]}, "without NaN"),
         ({"view_0": np.eye(3), "y": []}, "expected one number per sample"),
         ({"view_0": np.array([[1, np.inf], [2, 3]])}, "inf"),
     ],
