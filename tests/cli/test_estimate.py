@@ -35,7 +35,7 @@ def test_an_estimate_is_told_and_nothing_is_written(folder):
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     assert "with engine='stream': 4,000 samples, 3 clusters." in said
-    assert "of memory beside the 0 MB of views, read" in said
+    assert "of memory in addition to 0 MB of views, read" in said
     assert sorted(folder.iterdir()) == before
 
 

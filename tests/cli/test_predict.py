@@ -90,7 +90,7 @@ def test_features_that_are_missing_are_named_or_filled(command, model, expected,
     assert "lacks 2 of 20 features of 'rna': rna3, rna5." in err
     code, out, _ = command("predict", "--model", "run", "rna.csv", "--nan", "feature-mean")
     assert code == 0
-    assert "left out, 1 of 19 features: shoe_size" in " ".join(out.split())
+    assert "ignored 1 of 19 features that are not in the fit: shoe_size" in " ".join(out.split())
     assert (labels("new_labels.csv")[expected.index] == expected).mean() >= 0.95
 
 
@@ -110,7 +110,7 @@ def test_arrays_without_names_need_the_names_of_their_views(command, tables, tmp
 MISTAKES = {
     "no model": (["rna.csv"], "Missing option '--model'"),
     "no such model": (["rna.csv", "--model", "none.mv"], "none.mv"),
-    "not a model": (["rna.csv", "--model", "rna.csv"], "is not a whole manyview model"),
+    "not a model": (["rna.csv", "--model", "rna.csv"], "is not a complete manyview model"),
     "strange file": (["strange.csv", "--model", "run"], "could not be matched with one view"),
     "strange view": (["rna.csv", "--model", "run", "--views", "dna"], "has no view 'dna'"),
     "a view twice": (["rna.csv", "copy.csv", "--model", "run"], "both hold the view 'rna'"),

@@ -404,7 +404,7 @@ class TestRefusals:
         view = open_rows(tmp_path / "x.npy")
         with (tmp_path / "x.npy").open("r+b") as file:
             file.truncate(200)
-        with pytest.raises(ViewError, match="shorter than its header says"):
+        with pytest.raises(ViewError, match="shorter than its header states"):
             np.asarray(view)
 
     @pytest.mark.parametrize(("ending", "library"), [(".zarr", "zarr"), (".h5", "h5py")])

@@ -144,7 +144,7 @@ class TestAlign:
             MultiViewData.align([self.rna, self.protein.set_axis(list("xyz"))])
 
     def test_a_name_given_twice_is_refused(self):
-        with pytest.raises(ViewError, match="names sample 'a' twice"):
+        with pytest.raises(ViewError, match="has sample 'a' twice"):
             MultiViewData.align([self.rna, self.protein.set_axis(list("aab"))])
 
     def test_anything_but_tables_is_refused(self):

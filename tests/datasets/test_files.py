@@ -192,8 +192,8 @@ def test_the_rate_of_missing_rows_is_met_and_every_sample_keeps_a_view(rate, n_v
     [
         ({"missing_rate": 0.6}, "expected 0 to 0.5"),
         ({"missing_rate": -0.1}, "missing_rate=-0.1"),
-        ({"n_features": ()}, "one positive number a view"),
-        ({"n_features": (3, 0)}, "one positive number a view"),
+        ({"n_features": ()}, "one positive number per view"),
+        ({"n_features": (3, 0)}, "one positive number per view"),
         ({"noise_views": 3}, "noise_views=3"),
         ({"dtype": "int32"}, "float32 or float64"),
         ({"cluster_std": (1, 2, 3)}, "cluster_std"),
@@ -505,8 +505,8 @@ def test_pickled_objects_are_never_loaded(tmp_path):
         ({"view_0": np.array([["a", "b"]])}, "found view_0"),
         ({"view_0": np.ones((3, 2)), "y": [0, 1, 0, 1]}, "expected 4 rows or columns"),
         ({"view_0": np.eye(3), "y": np.eye(3)}, r"labels 'y' have shape \(3, 3\)"),
-        ({"view_0": np.eye(3), "y": [0, 1, np.nan]}, "none of them NaN"),
-        ({"view_0": np.eye(3), "y": []}, "expected one number a sample"),
+        ({"view_0": np.eye(3), "y": [0, 1, np.nan]}, "without NaN"),
+        ({"view_0": np.eye(3), "y": []}, "expected one number per sample"),
         ({"view_0": np.array([[1, np.inf], [2, 3]])}, "inf"),
     ],
 )
@@ -523,7 +523,7 @@ def test_a_cell_of_text_is_refused(tmp_path, save):
         save(tmp_path / "a.mat", "X", ["a", "b"], "Y", LABELS)
     else:
         save(tmp_path / "a.mat", "X", [np.ones(3)], "Y", LABELS[:, None])
-    assert "no matrix of numbers" in one_sentence(tmp_path / "a.mat")
+    assert "not a numeric matrix" in one_sentence(tmp_path / "a.mat")
 
 
 def test_without_h5py_it_is_named(tmp_path, matrices, monkeypatch):

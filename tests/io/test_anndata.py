@@ -188,7 +188,7 @@ def refusals(rna, protein):
         ),
         "View 'rna' should be 'X_pca'": lambda: cluster_mudata(mdata, use_rep="X_pca"),
         "should be 'umap'; expected X": lambda: cluster_anndata(rna, views=["umap"]),
-        "names sample 'a' twice": lambda: MultiViewData.align([twice, twice]),
+        "has sample 'a' twice": lambda: MultiViewData.align([twice, twice]),
         "axis=1; expected 0": lambda: MultiViewData.of(features),
         "without X": lambda: MultiViewData.of(anndata.AnnData(obs=pd.DataFrame(index=["a"]))),
     }

@@ -152,7 +152,7 @@ def test_samples_rows_leaves_files_as_they_are(tmp_path):
 
 def test_one_file_says_that_rows_were_taken(tmp_path):
     loaded = read_views(write(tmp_path, rna=RNA.rename_axis("who")))
-    assert "the rows were taken" in loaded.notes[0]
+    assert "rows were assumed" in loaded.notes[0]
 
 
 def test_the_column_of_names_can_be_chosen_and_keeps_its_zeros(tmp_path):

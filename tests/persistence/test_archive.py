@@ -113,14 +113,14 @@ def test_a_changed_byte_under_a_right_checksum_is_harmless_or_refused(
 def test_what_is_no_archive_is_refused_in_one_sentence_that_says_what_to_do(tmp_path, content):
     path = tmp_path / "other.mv"
     path.write_bytes(content)
-    assert "is not a whole manyview model; expected a file that `save` wrote" in refusal(path)
+    assert "is not a complete manyview model; expected a file written by `save`" in refusal(path)
 
 
 def test_a_zip_bomb_is_refused_sealed_or_not(tmp_path):
     path = tmp_path / "bomb.mv"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("manifest.json", bytes(10**7))
-    assert "not a whole manyview model" in refusal(path)
+    assert "not a complete manyview model" in refusal(path)
     put_together(path, [("manifest.json", bytes(10**7))], compression=zipfile.ZIP_DEFLATED)
     assert path.stat().st_size < 10**5
     assert "manifest.json is compressed" in refusal(path)
@@ -191,7 +191,7 @@ def test_members_that_overlap_or_are_encrypted_are_refused(path):
         ({"shape": [3, 2]}, "differs from"),
         ({"shape": [-1, -6]}, "has shape"),
         ({"shape": [2.0, 3]}, "has shape"),
-        ({"shape": None}, "contradicts itself"),
+        ({"shape": None}, "is inconsistent"),
         ({"dtype": "<i8"}, "differs from"),
         ({"dtype": "|O"}, "dtype '|O'"),
         ({"dtype": "<f8,<f8"}, "dtype"),

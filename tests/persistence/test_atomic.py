@@ -190,7 +190,7 @@ def test_a_torn_line_is_ignored_and_cut_off_by_the_next_append(tmp_path, torn, n
 
 def test_a_file_of_another_kind_is_named(tmp_path):
     (tmp_path / "notes.txt").write_text("not\nrows\n")
-    with pytest.raises(ValueError, match=r"notes\.txt holds lines that are not JSON"):
+    with pytest.raises(ValueError, match=r"notes\.txt has lines that are not JSON"):
         RowLog(tmp_path / "notes.txt").read()
 
 

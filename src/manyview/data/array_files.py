@@ -1,4 +1,4 @@
-"""Arrays in files: `.npy`, Zarr and HDF5."""
+"""Views on disk as arrays: `.npy`, Zarr and HDF5."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from manyview.data.rows import PIECE_BYTES, File, float_dtype
 from manyview.exceptions import EngineUnavailableError, ViewError
 from manyview.utils.types import IntArray
 
-NPY_GRAIN = 1 << 14  # bytes: reads of less cost as much
+NPY_GRAIN = 1 << 14  # bytes: smaller reads take as long
 
 
 class Arrays(File):
-    """Rows of a file that is opened for each read, and once for all rows that are taken."""
+    """Rows of a file that is opened for each read."""
 
     @abstractmethod
     def _opened(self) -> AbstractContextManager[Any]:
@@ -30,33 +30,33 @@ class Arrays(File):
 
     @abstractmethod
     def _copy(self, source: Any, start: int, out: NDArray[Any]) -> None:
-        """Read rows of what `_opened` gives."""
+        """Read rows of the opened file or array."""
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
         with self._opened() as source:
             self._copy(source, start, out)
 
     def take(self, rows: IntArray) -> NDArray[Any]:
-        """Read some rows, and little else."""
+        """Read some rows, with few others."""
         with self._opened() as source:
             return self._gather(np.asarray(rows), partial(self._copy, source))
 
 
 class Npy(Arrays):
-    """The rows of a `.npy` file, by positioned reads into the caller's memory."""
+    """Rows of a `.npy` file, by positioned reads into the caller's memory."""
 
     def __init__(self, path: Path, key: str | None = None) -> None:
         super().__init__(path)
         if key is not None:
-            msg = f"{path} holds one array without a name; received key={key!r}. Leave it out."
+            msg = f"{path} holds one array without a name; received key={key!r}. Omit it."
             raise ViewError(msg)
         given = self._header()
         if given.ndim != 2:
             raise ViewError(_not_a_matrix(path, given.shape))
         if not given.flags.c_contiguous:
             msg = (
-                f"{path} is stored in Fortran order, column by column; expected rows one after the "
-                "other. Save it again with np.save(path, np.ascontiguousarray(array))."
+                f"{path} is stored in Fortran order, column by column; expected C order, "
+                "row by row. Save it again with np.save(path, np.ascontiguousarray(array))."
             )
             raise ViewError(msg)
         _check_kind(given.dtype, path)
@@ -67,7 +67,7 @@ class Npy(Arrays):
         self.grain = max(1, NPY_GRAIN // max(1, self.shape[1] * given.dtype.itemsize))
 
     def _header(self) -> Any:
-        """Shape, order, dtype and offset: a memory map has them, and none of it is read."""
+        """Shape, order, dtype and offset, from a memory map, without reading values."""
         try:
             return np.lib.format.open_memmap(self.path, mode="r")
         except ValueError as error:
@@ -93,18 +93,18 @@ class Npy(Arrays):
             some[...] = piece[: len(some)]
 
     def _read_on(self, file: Any, out: NDArray[Any]) -> None:
-        """Fill `out` with the bytes that follow."""
+        """Read the following bytes into `out`."""
         left = out.reshape(-1).view(np.uint8)
         while left.size:
             n = file.readinto(left)
             if n == 0:
-                msg = f"{self.path} is shorter than its header says; it was cut short or replaced."
+                msg = f"{self.path} is shorter than its header states: truncated or replaced."
                 raise ViewError(msg)
             left = left[n:]
 
 
 class Chunked(Arrays):
-    """Rows that are decoded in chunks of `grain`; one that is read in part is kept for the next."""
+    """Rows decoded in chunks of `grain`; a chunk that was used in part is cached."""
 
     def __init__(self, path: Path, key: str | None = None) -> None:
         super().__init__(path, key)
@@ -112,7 +112,7 @@ class Chunked(Arrays):
         self._kept: tuple[int, Any] = (-1, None)
 
     def _describe(self, array: Any) -> None:
-        """Take over shape, type and chunks of what a library opened."""
+        """Set shape, type and chunks from an opened array."""
         if len(array.shape) != 2:
             raise ViewError(_not_a_matrix(self.path, array.shape))
         _check_kind(array.dtype, self.path)
@@ -135,7 +135,7 @@ class Chunked(Arrays):
                 values = self._chunk(source, begin)[at - begin : at - begin + n_rows]
             out[at - start : at - start + n_rows] = values
             at += n_rows
-        if stop == len(self):  # of many shards, those that are done must hold nothing
+        if stop == len(self):  # finished parts of many must not hold memory
             self._kept = (-1, None)
 
     def _chunk(self, source: Any, begin: int) -> Any:
@@ -148,7 +148,7 @@ class Chunked(Arrays):
 
 
 class Zarr(Chunked):
-    """The rows of a Zarr array, or of an array of a group."""
+    """Rows of a Zarr array, or of an array in a group."""
 
     def __init__(self, path: Path, key: str | None = None) -> None:
         super().__init__(path, key)
@@ -163,7 +163,7 @@ class Zarr(Chunked):
 
 
 class Hdf5(Chunked):
-    """The rows of a dataset of an HDF5 file."""
+    """Rows of a dataset in an HDF5 file."""
 
     def __init__(self, path: Path, key: str | None = None) -> None:
         super().__init__(path, key)
@@ -179,7 +179,7 @@ class Hdf5(Chunked):
 
 
 def needed(module: str, path: Path) -> Any:
-    """Import an optional library, or say how to get it."""
+    """Import an optional library; the error says how to install it."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -188,14 +188,14 @@ def needed(module: str, path: Path) -> Any:
 
 
 def choose_matrix(arrays: Mapping[str, Any], key: str | None, path: Path) -> Any:
-    """The array called `key`, or the only one with two dimensions."""
+    """The array `key`, or the only 2-D array."""
     matrices = [name for name, array in arrays.items() if array.ndim == 2]
     if key is not None and key.strip("/") in arrays:
         return arrays[key.strip("/")]
     if key is None and len(matrices) == 1:
         return arrays[matrices[0]]
     if not matrices:
-        msg = f"{path} holds no 2-D array; expected one, with a row for each sample."
+        msg = f"{path} holds no 2-D array; expected one, with one row per sample."
         raise ViewError(msg)
     received = "several" if key is None else f"key={key!r}, which is not there"
     msg = (
@@ -206,7 +206,7 @@ def choose_matrix(arrays: Mapping[str, Any], key: str | None, path: Path) -> Any
 
 
 def _datasets(file: Any) -> dict[str, Any]:
-    """Every dataset of an HDF5 file by its path."""
+    """All datasets of an HDF5 file by path."""
     found: dict[str, Any] = {}
 
     def note(name: str, item: Any) -> None:

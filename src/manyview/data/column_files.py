@@ -1,8 +1,7 @@
-"""Columns in files: Parquet, and Arrow files and streams (Feather is an Arrow file).
+"""Views on disk as columns: Parquet, and Arrow files and streams (Feather is an Arrow file).
 
-The vectors are one column of lists, or all columns of numbers side by side. Files are decoded in
-batches of a few megabytes, whatever the size of their row groups; a reader that goes on where it
-stopped decodes nothing twice.
+The vectors are one column of lists, or all numeric columns. Files are decoded in batches of a few
+megabytes, independent of the size of their row groups; sequential reads decode nothing twice.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ BATCH_BYTES = 1 << 24
 
 
 class _Cursor:
-    """Batches from a row on; what is left of one is kept for the next call."""
+    """Batches from a row on; the rest of a batch is kept for the next call."""
 
     def __init__(self, at: int, batches: Iterator[Any]) -> None:
         self.at = at
@@ -33,7 +32,7 @@ class _Cursor:
         self._rest: Any = None
 
     def advance(self, n_rows: int) -> Any:
-        """The next rows: at most so many, at least one."""
+        """The next rows: at least one, at most `n_rows`."""
         while self._rest is None or self._rest.num_rows == 0:
             self._rest = next(self._batches)
         batch = self._rest.slice(0, n_rows)
@@ -43,7 +42,7 @@ class _Cursor:
 
 
 class Columns(File):
-    """Rows that are decoded in batches, group after group."""
+    """Rows decoded in batches, group by group."""
 
     def __init__(self, path: Path, key: str | None = None) -> None:
         super().__init__(path, key)
@@ -58,11 +57,11 @@ class Columns(File):
         self.shape = (int(self._starts[-1]), n_features)
         self.grain = max(1, int(np.diff(self._starts).max(initial=1)))
         self._lock = threading.Lock()
-        self._cursor: _Cursor | None = None  # where the last read ended
+        self._cursor: _Cursor | None = None  # position after the last read
 
     @abstractmethod
     def _open(self) -> Any:
-        """Look at the file; returns its Arrow schema."""
+        """Open the file; returns its Arrow schema."""
 
     @abstractmethod
     def _lengths(self) -> list[int]:
@@ -87,18 +86,18 @@ class Columns(File):
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
         with self._lock:
-            cursor, self._cursor = self._seek(start), None  # a read that fails leaves none
+            cursor, self._cursor = self._seek(start), None  # none after a failed read
             while cursor.at < start:
                 cursor.advance(start - cursor.at)
             while cursor.at < start + len(out):
                 done = cursor.at - start
                 batch = cursor.advance(len(out) - done)
                 self._decode(batch, out[done : done + batch.num_rows], start + done)
-            if cursor.at < len(self):  # of many shards, those that are done must hold nothing
+            if cursor.at < len(self):  # finished parts of many must not hold memory
                 self._cursor = cursor
 
     def _seek(self, start: int) -> _Cursor:
-        """Go on from where the last read ended, unless the group of `start` is nearer."""
+        """Continue after the last read, unless the group of `start` is nearer."""
         group = int(np.searchsorted(self._starts, start, side="right")) - 1
         begin = int(self._starts[group])
         if self._cursor is not None and begin <= self._cursor.at <= start:
@@ -107,7 +106,7 @@ class Columns(File):
         return _Cursor(begin, itertools.chain.from_iterable(map(self._group, groups)))
 
     def take(self, rows: IntArray) -> NDArray[Any]:
-        """Read some rows; every row group that holds one is decoded."""
+        """Read some rows; every row group with one of them is decoded."""
         rows = np.asarray(rows)
         out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
         for group in np.unique(np.searchsorted(self._starts, rows, side="right") - 1):
@@ -120,7 +119,7 @@ class Columns(File):
         return out
 
     def _decode(self, batch: Any, out: NDArray[Any], start: int) -> None:
-        """Write the columns of a batch into rows; null becomes NaN."""
+        """Decode the columns of a batch into rows; null becomes NaN."""
         if not _is_list(batch.schema.field(self._columns[0]).type):
             for j, name in enumerate(self._columns):
                 out[:, j] = self._values(batch.column(name))
@@ -134,7 +133,7 @@ class Columns(File):
                 msg = (
                     f"{self.path} has a list of {lengths[odd[0]]} values in column "
                     f"{self._columns[0]!r} near row {start + odd[0]}; expected {self.shape[1]}, as "
-                    "in its first row. All rows of a view have the same features."
+                    "in its first row. All rows of a view must have the same features."
                 )
                 raise ViewError(msg)
         values = self._values(lists.flatten()).reshape(-1, self.shape[1])
@@ -170,7 +169,7 @@ class Parquet(Columns):
     def _group(self, group: int) -> Iterator[Any]:
         from pyarrow import parquet
 
-        # with a buffer for each column, a row group is not read at once
+        # with a buffer per column, a row group is not read as a whole
         buffer = max(1 << 16, BATCH_BYTES // len(self._columns))
         with parquet.ParquetFile(
             self.path, metadata=self._metadata, buffer_size=buffer, pre_buffer=False
@@ -187,7 +186,7 @@ class Arrow(Columns):
         return self._reader().schema
 
     def _reader(self) -> Any:
-        """The file, or the stream as a table that maps it."""
+        """The file, or the stream as a memory-mapped table."""
         import pyarrow
         from pyarrow import ipc
 
@@ -216,7 +215,7 @@ class Arrow(Columns):
 
 
 def _vector_columns(schema: Any, key: str | None, path: Path) -> list[str]:
-    """Names of the columns that hold the vectors: one of lists, or all of numbers."""
+    """Names of the columns of the vectors: one of lists, or all numeric ones."""
     kinds = {field.name: field.type for field in schema}
     if key is not None:
         if key not in kinds or _value_type(kinds[key]) is None:
@@ -254,7 +253,7 @@ def _is_list(kind: Any) -> bool:
 
 
 def _value_type(kind: Any) -> Any:
-    """The type of the numbers of a column; None where there are none."""
+    """The numeric type of a column; None if it is not numeric."""
     from pyarrow import types
 
     kind = kind.value_type if _is_list(kind) else kind

@@ -1,8 +1,8 @@
-"""What one view comes in: its values, and the names of its samples and features.
+"""Containers of one view: its values, and the names of its samples and features.
 
-DataFrames, Arrow tables (whatever speaks the Arrow PyCapsule or the dataframe interchange protocol,
-Polars among them), AnnData and plain arrays are opened here. They are known by what they offer:
-neither polars nor anndata is imported.
+DataFrames, Arrow tables (anything with the Arrow PyCapsule or the dataframe interchange protocol,
+such as Polars), AnnData and plain arrays are unwrapped here. They are recognized by their
+attributes: neither polars nor anndata is imported.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from manyview.exceptions import ViewError
 
 @dataclass(frozen=True)
 class LabeledValues:
-    """One view before its values are looked at."""
+    """One view before its values are checked."""
 
     values: Any  # array, sparse matrix, nested lists or rows on disk
     rows: pd.Index | None = None  # sample names
     columns: NDArray[np.object_] | None = None  # feature names
-    present: NDArray[np.bool_] | None = None  # which samples are there; None: all
+    present: NDArray[np.bool_] | None = None  # which samples have the view; None: all
 
     def cut(self, start: int, end: int) -> LabeledValues:
         """Some of the features."""
@@ -36,7 +36,7 @@ class LabeledValues:
         return replace(self, values=self.values[:, start:end], columns=names)
 
     def placed(self, names: pd.Index) -> LabeledValues:
-        """Rows in the order of `names`; what is not there is a row of zeros."""
+        """Rows in the order of `names`, with rows of zeros for missing samples."""
         assert self.rows is not None
         at = self.rows.get_indexer(names)  # (n,)
         if np.array_equal(at, np.arange(len(self.rows))):
@@ -56,11 +56,11 @@ class LabeledValues:
 def align_samples(
     labeled_views: Mapping[str, LabeledValues], names: pd.Index
 ) -> dict[str, LabeledValues]:
-    """Bring all labeled_views into one order of their samples."""
+    """Order the rows of all views by sample name."""
     for name, labeled in labeled_views.items():
         if labeled.rows is not None and not labeled.rows.is_unique:
             twice = labeled.rows[labeled.rows.duplicated()][0]
-            msg = f"View '{name}' names sample {twice!r} twice; make the sample names unique."
+            msg = f"View '{name}' has sample {twice!r} twice; make the sample names unique."
             raise ViewError(msg)
     return {name: labeled.placed(names) for name, labeled in labeled_views.items()}
 
@@ -73,7 +73,7 @@ def open_modalities(mdata: Any) -> dict[str, LabeledValues]:
 
 
 def check_axis(mdata: Any) -> None:
-    """Refuse a MuData whose modalities share features in place of samples."""
+    """Refuse a MuData whose modalities share features instead of samples."""
     if mdata.axis != 0:
         msg = (
             f"The MuData has axis={mdata.axis}; expected 0, modalities of the same samples. Build "
@@ -83,7 +83,7 @@ def check_axis(mdata: Any) -> None:
 
 
 def unwrap_container(view: Any, name: str) -> LabeledValues:
-    """Values and names of one view of any supported form."""
+    """Values and names of one view of any supported type."""
     if isinstance(view, LabeledValues):
         return view
     if isinstance(view, str | os.PathLike):
@@ -101,30 +101,30 @@ def unwrap_container(view: Any, name: str) -> LabeledValues:
 
 
 def is_frame(view: object) -> bool:
-    """Whether a view speaks one of the protocols by which tables are handed over."""
+    """Whether a view supports a dataframe exchange protocol."""
     return hasattr(view, "__arrow_c_stream__") or hasattr(view, "__dataframe__")
 
 
 def is_annotated(view: object) -> bool:
-    """Whether a view is an AnnData: a matrix X with names on both sides."""
+    """Whether a view is an AnnData: a matrix X with names of rows and columns."""
     has_parts = all(hasattr(view, part) for part in ("X", "obs_names", "var_names"))
     return has_parts and not is_multimodal(view)
 
 
 def is_multimodal(views: object) -> bool:
-    """Whether views come as a MuData: an AnnData for each modality."""
+    """Whether views are a MuData: one AnnData per modality."""
     return all(hasattr(views, part) for part in ("mod", "obs_names", "obsm"))
 
 
 def rows_of(view: Any) -> pd.Index | None:
-    """Sample names of a view, without a look at its values."""
+    """Sample names of a view, without access to its values."""
     if isinstance(view, pd.DataFrame):
         return view.index
     return cast("pd.Index | None", getattr(view, "obs_names", None))
 
 
 def common_index(labeled_views: Mapping[str, LabeledValues]) -> pd.Index | None:
-    """Sample names of the views that have some, which must agree."""
+    """Sample names of the views that have them, which must agree."""
     named = {
         name: labeled.rows for name, labeled in labeled_views.items() if labeled.rows is not None
     }
@@ -134,15 +134,15 @@ def common_index(labeled_views: Mapping[str, LabeledValues]) -> pd.Index | None:
     for name, other in others:
         if not other.equals(rows):
             msg = (
-                f"Views '{first}' and '{name}' name their samples differently or in another order. "
-                "Bring them together with MultiViewData.align."
+                f"Views '{first}' and '{name}' have different sample names or another order. "
+                "Join them with MultiViewData.align."
             )
             raise ViewError(msg)
     return rows
 
 
 def merged_index(indices: Sequence[pd.Index], how: str) -> pd.Index:
-    """Sample names that all tables share, or that any has, in order of first appearance."""
+    """Sample names in all tables, or in any, in order of first appearance."""
     merged = indices[0]
     for index in indices[1:]:
         merged = (
@@ -161,7 +161,7 @@ def merged_index(indices: Sequence[pd.Index], how: str) -> pd.Index:
 
 
 def _matrix(view: Any, name: str) -> Any:
-    """X of an AnnData, read into memory where it is backed by a file."""
+    """X of an AnnData, read into memory if it is backed by a file."""
     values = view.X
     if values is None:
         msg = (
@@ -174,7 +174,7 @@ def _matrix(view: Any, name: str) -> Any:
 
 
 def _open_arrow(view: Any, name: str) -> LabeledValues:
-    """A table of Polars, pyarrow or others, by way of Arrow; null becomes NaN."""
+    """A table of Polars, pyarrow or others, converted by Arrow; null becomes NaN."""
     import pyarrow
     from pyarrow import types
     from pyarrow.interchange import from_dataframe

@@ -1,4 +1,4 @@
-"""Rows: what every view on disk offers; some of its rows, and several files as one."""
+"""Rows: the interface of views on disk, slices of them, and several files as one view."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from numpy.typing import NDArray
 
 from manyview.utils.types import IntArray
 
-PIECE_BYTES = 1 << 24  # rows that are wanted in part are read in pieces of this size, at most
-DENSE = 8  # where more than one row in so many is wanted, all of a piece are read
+PIECE_BYTES = 1 << 24  # maximum size of a read for scattered rows
+DENSE = 8  # if more than one row in this many is wanted, whole pieces are read
 
 
 class Rows(ABC):
-    """A view on disk: samples by features, read when asked for.
+    """A view on disk: samples by features, read on demand.
 
-    Safe to read from several threads. Length and indexing run over samples.
+    Reading is thread-safe. Length and indexing refer to samples.
 
     Attributes
     ----------
     shape : tuple of int
         Number of rows and of features.
     dtype : numpy.dtype
-        float32 or float64: what reading gives.
+        float32 or float64, of the values that are read.
     """
 
     shape: tuple[int, int]
     dtype: np.dtype[Any]
     ndim = 2
-    grain = 1  # rows that a file gives together: to read one of them is to read all
+    grain = 1  # rows per chunk of the file, which can only be read as a whole
 
     @property
     @abstractmethod
@@ -43,11 +43,11 @@ class Rows(ABC):
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """Digest of paths, sizes, times and shape: the same as long as the files are."""
+        """Digest of paths, sizes, times and shape, to detect changes of the files."""
 
     @abstractmethod
     def _fill(self, start: int, out: NDArray[Any]) -> None:
-        """Read as many rows as `out` has, from `start` on, into it."""
+        """Read rows from `start` on into `out`."""
 
     def read(self, rows: slice, out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Read contiguous rows.
@@ -55,9 +55,9 @@ class Rows(ABC):
         Parameters
         ----------
         rows : slice
-            Of step 1.
+            With step 1.
         out : array of their shape and of `dtype`, in C order, optional
-            Where they are written to; None makes a new one.
+            Array to read into; None: a new one.
 
         Returns
         -------
@@ -76,7 +76,7 @@ class Rows(ABC):
         return out
 
     def take(self, rows: IntArray) -> NDArray[Any]:
-        """Read some rows, and little else.
+        """Read some rows, with few others.
 
         Parameters
         ----------
@@ -90,7 +90,7 @@ class Rows(ABC):
         return self._gather(np.asarray(rows), self._fill)
 
     def _gather(self, rows: IntArray, fill: Callable[[int, NDArray[Any]], None]) -> NDArray[Any]:
-        """Sorted rows, by reading each run of near ones."""
+        """Sorted rows, by reading runs of nearby ones."""
         out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
         for some in self._near(rows):
             first, last = int(rows[some.start]), int(rows[some.stop - 1])
@@ -118,7 +118,7 @@ class Rows(ABC):
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> Any:
-        """Rows of a slice, or a mask that keeps all, stay on disk; others are read."""
+        """Rows stay on disk for a slice, or a mask that keeps all; else they are read."""
         if isinstance(rows, slice):
             start, stop, step = rows.indices(len(self))
             if step == 1:
@@ -127,7 +127,7 @@ class Rows(ABC):
         rows = np.asarray(rows)
         if rows.dtype == bool:
             if rows.shape != (len(self),):
-                msg = f"a mask of shape {rows.shape} does not fit {len(self)} rows"
+                msg = f"a mask of shape {rows.shape} does not match {len(self)} rows"
                 raise IndexError(msg)
             return self if rows.all() else self.take(np.flatnonzero(rows))
         outside = rows[(rows < -len(self)) | (rows >= len(self))]
@@ -149,12 +149,12 @@ class Rows(ABC):
         return values if dtype is None else values.astype(dtype, copy=False)
 
     def __repr__(self) -> str:
-        """Kind, sizes and dtype."""
+        """Class, shape and dtype."""
         return f"{type(self).__name__}({self.shape[0]} × {self.shape[1]}, {self.dtype})"
 
 
 class File(Rows):
-    """Rows of one file, or of one array or column of it; opened anew where it is unpickled."""
+    """Rows of one file, or of one array or column in it; reopened after unpickling."""
 
     def __init__(self, path: Path, key: str | None = None) -> None:
         self.path = path.resolve()
@@ -170,7 +170,7 @@ class File(Rows):
         return _digest(self.path, self.key, *self._stored(), self.shape, self.dtype)
 
     def _stored(self) -> tuple[int, int, int]:
-        """Number of files, their bytes, and when the last one changed."""
+        """Number of files, their bytes, and the time of the last change."""
         inside = self.path.rglob("*") if self.path.is_dir() else [self.path]
         stats = [file.stat() for file in inside]
         return (
@@ -180,12 +180,12 @@ class File(Rows):
         )
 
     def __reduce__(self) -> Any:
-        """Path and key: files are opened anew."""
+        """Path and key: files are reopened."""
         return type(self), (self.path, self.key)
 
 
 class Part(Rows):
-    """Contiguous rows of others."""
+    """A contiguous slice of rows."""
 
     def __init__(self, source: Rows, start: int, stop: int) -> None:
         self.source = source
@@ -196,15 +196,15 @@ class Part(Rows):
 
     @property
     def nbytes(self) -> int:
-        """Share of the bytes of the source."""
+        """Bytes of the source in proportion to the rows."""
         return self.source.nbytes * len(self) // max(len(self.source), 1)
 
     def fingerprint(self) -> str:
-        """Digest of the source, and which rows."""
+        """Digest of the source and the slice."""
         return _digest(self.source.fingerprint(), self.start, self.shape)
 
     def take(self, rows: IntArray) -> NDArray[Any]:
-        """Read some rows, and little else."""
+        """Read some rows, with few others."""
         return self.source.take(np.asarray(rows) + self.start)
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
@@ -215,7 +215,7 @@ class Part(Rows):
 
 
 class Joined(Rows):
-    """Rows of several sources of equal width and dtype, one after the other."""
+    """Rows of several sources of equal width and dtype, concatenated."""
 
     def __init__(self, parts: Sequence[Rows]) -> None:
         self.parts = tuple(parts)
@@ -234,7 +234,7 @@ class Joined(Rows):
         return _digest(*(part.fingerprint() for part in self.parts))
 
     def take(self, rows: IntArray) -> NDArray[Any]:
-        """Read some rows, and little else."""
+        """Read some rows, with few others."""
         rows = np.asarray(rows)
         out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
         cuts = [0, *np.searchsorted(rows, self.ends).tolist()]
@@ -257,7 +257,7 @@ class Joined(Rows):
 
 
 def float_dtype(given: np.dtype[Any]) -> np.dtype[Any]:
-    """float32 and float64 stay; what float32 holds exactly becomes float32, the rest float64."""
+    """float32 for types that it represents exactly, else float64."""
     is_short = given.itemsize <= (4 if given.kind == "f" else 2)
     return np.dtype(np.float32 if is_short else np.float64)
 

@@ -1,4 +1,4 @@
-"""What every loader returns."""
+"""The return value of loaders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def bundle(
     *,
     as_pair: bool,
 ) -> Bunch:
-    """Put views, labels and a description with sizes into a Bunch, or into (data, target)."""
+    """Views, labels and a description with sizes as a Bunch, or as (data, target)."""
     data = MultiViewData.of(views)
     if as_pair:
         return data, target

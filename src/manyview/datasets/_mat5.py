@@ -1,12 +1,11 @@
-"""A reader of MATLAB v5 files (saved by MATLAB with -v6 or -v7) that no damaged file can crash.
+"""Reader of MATLAB v5 files (saved by MATLAB with -v6 or -v7), safe against damaged files.
 
-A file is a header of 128 bytes and then elements: a tag (type, number of bytes) and data, filled up
+A file is a header of 128 bytes and then elements: a tag (type, number of bytes) and data, padded
 to 8 bytes. A matrix is an element whose data are elements: flags with its class, shape, name, and
-what it holds. A compressed element is the zlib stream of a matrix.
+its values. A compressed element is the zlib stream of a matrix.
 
-scipy.io.loadmat looks up types and sizes without a check, so that one wrong byte can end the whole
-process (scipy pull request 25349). Here every read is bounded, and numbers keep the small type in
-which they are stored.
+scipy.io.loadmat uses types and sizes without a check, so that one wrong byte can crash the process
+(scipy pull request 25349). Here every read is bounded, and numbers keep their stored type.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ IS_LOGICAL, IS_COMPLEX = 0x200, 0x800
 
 
 def read_mat5(content: bytes) -> dict[str, Any]:
-    """Read the variables: arrays, CSC arrays, lists for cells, and None for what is no view."""
+    """Read the variables: arrays, CSC arrays, lists for cells, and None for other types."""
     order = {b"IM": "<", b"MI": ">"}.get(content[126:128])
     if order is None:
         msg = "not of MATLAB version 5 or 7.3"
@@ -47,7 +46,7 @@ def read_mat5(content: bytes) -> dict[str, Any]:
 
 
 def _elements(buffer: memoryview, order: str) -> Iterator[Element]:
-    """Cut a buffer into its elements."""
+    """Split a buffer into its elements."""
     at = 0
     while at < len(buffer):
         if at + 8 > len(buffer):
@@ -79,7 +78,7 @@ def _read_matrix(element: Element, order: str) -> tuple[str, Any]:
 
 
 def _read_value(flag: int, shape: list[int], parts: list[Element], order: str) -> Any:
-    """Read what a matrix holds, by its class."""
+    """Read the values of a matrix, by its class."""
     array_class = flag & 0xFF
     if array_class == CELL_CLASS:
         return [_read_matrix(part, order)[1] for part in parts]
@@ -92,7 +91,7 @@ def _read_value(flag: int, shape: list[int], parts: list[Element], order: str) -
         (n_rows, n_columns), (rows, ends, values) = shape, arrays
         filled = slice(ends[-1])  # MATLAB may keep room for more
         matrix = sparse.csc_array((values[filled], rows[filled], ends), shape=(n_rows, n_columns))
-        matrix.check_format(full_check=True)  # scipy would follow a wrong index anywhere
+        matrix.check_format(full_check=True)  # scipy would follow a wrong index out of bounds
         return matrix
     (numbers,) = arrays
     numbers = numbers.reshape(shape, order="F")

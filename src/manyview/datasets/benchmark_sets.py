@@ -1,4 +1,4 @@
-"""The sets that multi-view papers compare on, read from a folder of the user."""
+"""Benchmark data sets of the multi-view literature, from a folder of the user."""
 
 from __future__ import annotations
 
@@ -57,17 +57,17 @@ def load_benchmark(
     data_home: str | os.PathLike[str] | None = None,
     return_X_y: bool = False,
 ) -> Bunch:
-    """Load a benchmark set by its name.
+    """Load a benchmark data set by name.
 
     Parameters
     ----------
     name : str
-        Name of a file in the folder, without `.npz` (or `.mat`); see `load_file` for what it holds.
-        The sets of the paper are also found under the usual names of their files, such as
-        `AwA_fea` or `YouTubeFace10_4Views`; case, - and _ do not matter.
+        Name of a file in the folder, without `.npz` (or `.mat`); see `load_file` for its content.
+        Data sets of the paper are also found by the usual names of their files, such as `AwA_fea`
+        or `YouTubeFace10_4Views`; case, - and _ are ignored.
     data_home : str or path, optional
-        The folder. None takes the environment variable `MANYVIEW_DATA`, else the user's cache
-        folder, `~/.cache/manyview`.
+        The folder. None: the environment variable `MANYVIEW_DATA`, else the user's cache folder,
+        `~/.cache/manyview`.
     return_X_y : bool, default=False
         Return `(data, target)` instead of a Bunch.
 
@@ -103,7 +103,7 @@ def load_benchmark(
 
 
 def _same_name(name: str, files: Iterable[str]) -> str | None:
-    """Find a set by its name in other letters, or by another name of a set of the paper."""
+    """Find a data set by its name, ignoring case, or by an alias of the paper's data sets."""
     paper = find_paper_set(name)
     wanted = paper.file if paper else name
     return next((file for file in files if file.lower() == wanted.lower()), None)
@@ -118,8 +118,8 @@ def benchmark_folder(data_home: str | os.PathLike[str] | None = None) -> Path:
 def benchmark_files(data_home: str | os.PathLike[str] | None = None) -> dict[str, Path]:
     """Files of the benchmark sets by name, those of the paper by the names of `PAPER_SETS`.
 
-    Of two files with one name the .npz counts. Of two for one set of the paper that with its own
-    name counts, else the first; the other keeps the name of its file.
+    A .npz file takes precedence over a .mat file of the same name. Of two files for one data set of
+    the paper, the one with its own name is used, else the first; the other keeps its file name.
     """
     folder = benchmark_folder(data_home)
     paths = [path for suffix in ("mat", "npz") for path in folder.glob(f"[!.]*.{suffix}")]

@@ -1,4 +1,4 @@
-"""Gaussian clusters seen in several views, for tests, examples and benchmarks of any size."""
+"""Simulated Gaussian clusters in several views, for tests, examples and benchmarks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manyview.exceptions import NotEnoughSamplesError, ViewError
 FloatArray = NDArray[np.floating[Any]]
 IntArray = NDArray[np.int64]
 
-BLOCK_VALUES = 1 << 18  # values drawn at once: few enough to stay in cache
+BLOCK_VALUES = 1 << 18  # values drawn at once, to stay in the cache
 
 
 def make_multiview_blobs(
@@ -32,7 +32,7 @@ def make_multiview_blobs(
     random_state: int | np.random.Generator | None = None,
     return_X_y: bool = False,
 ) -> Bunch:
-    """Draw Gaussian clusters that every view shows with centers of its own.
+    """Simulate Gaussian clusters in several views, with different centers in each view.
 
     Parameters
     ----------
@@ -43,18 +43,18 @@ def make_multiview_blobs(
     n_clusters : int, default=3
         Number of clusters.
     separation : float, default=6.0
-        Root mean square distance between two centers, whatever the number of features.
+        Root mean square distance between two centers, independent of the number of features.
     cluster_std : float or sequence of float, default=1.0
-        Standard deviation of each feature inside a cluster; a sequence has one value a view.
+        Standard deviation of each feature inside a cluster; a sequence has one value per view.
     proportions : sequence of float, optional
-        Relative sizes of the clusters; None makes them equal.
+        Relative sizes of the clusters; None: equal sizes.
     noise_views : int, default=0
-        How many of the last views show no cluster at all.
+        Number of views, at the end, that are noise without clusters.
     missing_rate : float, default=0.0
         Expected share of view rows that are missing (NaN). Each sample keeps at least one view, so
         at most (V - 1) / V for V views.
     dtype : {float32, float64}, default=float64
-        Type of the views, which are drawn in place: memory is that of the views.
+        Type of the views, which are drawn in place without temporary copies.
     random_state : int, Generator or None, default=None
         Seed or generator; the same seed gives the same views.
     return_X_y : bool, default=False
@@ -73,7 +73,7 @@ def make_multiview_blobs(
     """
     n_views = len(n_features)
     _check(n_features, noise_views, missing_rate, np.dtype(dtype))
-    spreads = _one_a_view(cluster_std, n_views)  # (V,)
+    spreads = _one_per_view(cluster_std, n_views)  # (V,)
     rng = np.random.default_rng(random_state)
     labels = _draw_labels(n_samples, n_clusters, proportions, rng)  # (n,)
     present = _draw_present(n_samples, n_views, missing_rate, rng)  # (n, V)
@@ -94,10 +94,10 @@ def make_multiview_blobs(
 def _check(
     n_features: Sequence[int], noise_views: int, missing_rate: float, dtype: np.dtype[Any]
 ) -> None:
-    """Refuse what no draw can satisfy."""
+    """Refuse invalid parameters."""
     n_views = len(n_features)
     if n_views == 0 or min(n_features) < 1:
-        msg = f"n_features={n_features!r}; expected one positive number a view."
+        msg = f"n_features={n_features!r}; expected one positive number per view."
         raise ViewError(msg)
     if not 0 <= noise_views <= n_views:
         msg = f"noise_views={noise_views}; expected 0 to {n_views}, the number of views."
@@ -113,7 +113,7 @@ def _check(
         raise ViewError(msg)
 
 
-def _one_a_view(cluster_std: float | Sequence[float], n_views: int) -> FloatArray:
+def _one_per_view(cluster_std: float | Sequence[float], n_views: int) -> FloatArray:
     spreads = np.asarray(cluster_std, dtype=float)
     if spreads.shape not in ((), (n_views,)) or not (spreads >= 0).all():
         msg = f"cluster_std={cluster_std!r}; expected a number >= 0, or {n_views} of them."
@@ -127,13 +127,13 @@ def _draw_labels(
     proportions: Sequence[float] | None,
     rng: np.random.Generator,
 ) -> IntArray:
-    """Shuffle labels whose numbers are as close to the proportions as whole numbers can be."""
+    """Random labels with counts as close to the proportions as possible."""
     if n_clusters < 1:
         msg = f"n_clusters={n_clusters}; expected 1 or more."
         raise ViewError(msg)
     shares = np.ones(n_clusters) if proportions is None else np.asarray(proportions, dtype=float)
     if shares.shape != (n_clusters,) or not (shares > 0).all():
-        msg = f"proportions={proportions!r}; expected {n_clusters} positive numbers, one a cluster."
+        msg = f"proportions={proportions!r}; expected {n_clusters} positive numbers: cluster sizes."
         raise ViewError(msg)
     ends = np.rint(np.cumsum(shares / shares.sum()) * n_samples).astype(np.int64)
     counts = np.diff(ends, prepend=0)  # (k,)
@@ -151,7 +151,7 @@ def _draw_labels(
 def _draw_present(
     n_samples: int, n_views: int, missing_rate: float, rng: np.random.Generator
 ) -> NDArray[np.bool_]:
-    """Keep one view of each sample, and hide the others often enough to meet the rate."""
+    """Keep one view of each sample, and drop others at random to meet the rate."""
     if missing_rate == 0:
         return np.ones((n_samples, n_views), dtype=bool)
     present = rng.random((n_samples, n_views)) >= missing_rate * n_views / (n_views - 1)
@@ -162,7 +162,7 @@ def _draw_present(
 def _draw_view(
     centers: FloatArray, spread: float, labels: IntArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Draw rows around the center of their label, in place and block by block."""
+    """Draw rows around the center of their label, block by block."""
     X = np.empty((len(labels), centers.shape[1]), dtype=centers.dtype)
     step = max(1, BLOCK_VALUES // centers.shape[1])
     for start in range(0, len(labels), step):

@@ -1,4 +1,4 @@
-"""The digits that scikit-learn brings along, seen in five ways."""
+"""The digits of scikit-learn with five views."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ outlines   way from each of the four sides to the ink"""
 
 
 def load_digits_views(*, return_X_y: bool = False) -> Bunch:
-    """Load 1797 handwritten digits with five views of each; needs no download.
+    """Load 1797 handwritten digits with five views; no download needed.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def _gradients(images: FloatArray, n_directions: int = 8) -> FloatArray:
     turn = np.arctan2(down, right) / (2 * np.pi) * n_directions % n_directions  # in bins
     distance = np.abs(turn[..., None] - np.arange(n_directions))  # (n, 8, 8, n_directions)
     distance = np.minimum(distance, n_directions - distance)
-    # A direction between two bins counts for both, so that a small turn changes little.
+    # A direction between two bins counts for both, for robustness against small rotations.
     votes = np.hypot(down, right)[..., None] * np.maximum(0, 1 - distance)
     cells = np.lib.stride_tricks.sliding_window_view(votes, (4, 4), axis=(1, 2))[:, ::2, ::2]
     histograms: FloatArray = cells.sum(axis=(-2, -1)).reshape(len(images), -1)
@@ -89,7 +89,7 @@ def _profiles(images: FloatArray) -> FloatArray:
 
 
 def _outlines(images: FloatArray) -> FloatArray:
-    """How far light gets into each row and column from its two ends, as ink absorbs it."""
+    """Distance from each side to the ink, for each row and column, weighted by its darkness."""
     passed = 1 - images / 16
     turned = (passed, passed[:, :, ::-1], passed.mT, passed.mT[:, :, ::-1])
     return np.hstack([np.cumprod(side, axis=2).sum(axis=2) for side in turned])

@@ -1,7 +1,7 @@
-"""Benchmark sets with a public source: downloaded, checked, and written for `load_benchmark`.
+"""Public benchmark data sets: downloaded, verified, and stored for `load_benchmark`.
 
-pooch downloads the files and compares their SHA-256; that the values were read as they should be is
-seen by `checksum`. A set can be fetched if it is in `PUBLIC_SETS`.
+pooch downloads the files and verifies their SHA-256; `checksum` verifies that the values were read
+correctly. `PUBLIC_SETS` lists the data sets that can be fetched.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from manyview.datasets.benchmark_sets import benchmark_files, benchmark_folder
 from manyview.exceptions import EngineUnavailableError, FetchError, ViewError
 from manyview.persistence.atomic import atomic_path
 
-CHECKSUM_TOLERANCE = 1e-7  # passes a copy of five digits; two rows in each other's place do not
+CHECKSUM_TOLERANCE = 1e-7  # accepts copies rounded to five digits, but not swapped rows
 
 
 @dataclass(frozen=True)
 class PublicSet:
-    """A set that can be fetched: where it is, and what it must hold.
+    """A data set that can be fetched: its address and its expected content.
 
     Parameters
     ----------
     url : str
-        Address of a view's file, a table of numbers; `{}` stands for the name of the view.
+        URL of the file of a view, a table of numbers; `{}` is replaced by the name of the view.
     class_sizes : tuple of int
-        Samples of each class; the rows are sorted by class.
+        Number of samples of each class; rows are sorted by class.
     sha256 : mapping of str to str
-        Hash of each view's file.
+        Hash of the file of each view.
     checksums : mapping of str to float
         `checksum` of each view, in the order in which the views are written.
     """
@@ -72,14 +72,14 @@ PUBLIC_SETS = {
 
 
 def checksum(view: NDArray[np.floating[Any]]) -> float:
-    """Σ_ij x_ij cos(i) cos(j) / Σ_ij |x_ij|: other values or another order, another number.
+    """Σ_ij x_ij cos(i) cos(j) / Σ_ij |x_ij|, which depends on values and order.
 
-    A digest of the bytes would also tell apart copies that were rounded in another way.
+    Unlike a digest of the bytes, it tolerates rounding.
 
     Parameters
     ----------
     view : array of shape (n_samples, n_features)
-        Any numbers.
+        Numbers.
 
     Returns
     -------
@@ -93,21 +93,21 @@ def checksum(view: NDArray[np.floating[Any]]) -> float:
 def fetch_benchmark(
     name: str, *, force: bool = False, data_home: str | os.PathLike[str] | None = None
 ) -> Path:
-    """Fetch a benchmark set, so that `load_benchmark` finds it.
+    """Fetch a benchmark data set for `load_benchmark`.
 
     Parameters
     ----------
     name : str
         One of `PUBLIC_SETS`.
     force : bool, default=False
-        Fetch a set that is here already, and replace it.
+        Fetch again and replace an existing file.
     data_home : str or path, optional
         The folder, as in `load_benchmark`.
 
     Returns
     -------
     pathlib.Path
-        The file of the set. After an error the old one, if any, is as it was.
+        File of the data set. After an error, an existing file is unchanged.
     """
     if name not in PUBLIC_SETS:
         msg = f"There is no set {name!r} to fetch; expected one of {', '.join(PUBLIC_SETS)}."
@@ -127,7 +127,7 @@ def fetch_benchmark(
 
 
 def _download(public: PublicSet) -> dict[str, NDArray[np.float32]]:
-    """Download and read the views of a set; all of them are right, or an error is raised."""
+    """Download, read and verify the views of a data set."""
     views = {}
     with TemporaryDirectory() as folder:
         for name, expected in public.checksums.items():
@@ -135,7 +135,7 @@ def _download(public: PublicSet) -> dict[str, NDArray[np.float32]]:
             file = _retrieve(url, public.sha256[name], folder)
             views[name] = np.loadtxt(file).astype(np.float32)
             received = checksum(views[name])
-            if not abs(received - expected) <= CHECKSUM_TOLERANCE:  # NaN is not
+            if not abs(received - expected) <= CHECKSUM_TOLERANCE:  # also false for NaN
                 msg = (
                     f"The values of {url} have the checksum {received:.9f}; expected "
                     f"{expected:.9f}. Please report this to the developers of manyview."
@@ -145,14 +145,14 @@ def _download(public: PublicSet) -> dict[str, NDArray[np.float32]]:
 
 
 def _retrieve(url: str, sha256: str, folder: str) -> str:
-    """Download a file by pooch, and tell every failure in our own words."""
+    """Download a file with pooch; any failure is a FetchError."""
     try:
         import pooch
         import requests
     except ImportError:
         msg = "Data sets are fetched by pooch, which is missing: pip install manyview[fetch]."
         raise EngineUnavailableError(msg) from None
-    pooch.get_logger().setLevel("WARNING")  # it would tell of every file
+    pooch.get_logger().setLevel("WARNING")  # it would log every file
     try:
         return str(pooch.retrieve(url, known_hash=sha256, path=folder))
     except requests.HTTPError as error:

@@ -1,14 +1,14 @@
 """Multi-view data from files: NumPy's .npz, and MATLAB's .mat of version 5 and 7.3.
 
-Which variable is what
-    Labels are the first of `LABEL_NAMES`, in letters of any case. The views are the arrays
-    `view_0`, `view_1`, …; else the matrices of a cell, by the first of `CELL_NAMES`; else all
-    matrices of the file; else the layers of an n × n × views array, as kernels come: the features
-    of a sample are then its similarities to all samples.
-Which side of a matrix runs over the samples
-    The one that is as long as the labels. Without labels: the rows where all views have as many
-    rows, else the columns where all have as many columns, else the one number that all shapes
-    share. A square matrix is read as the others are, by rows if nothing tells.
+Variables
+    Labels are the first of `LABEL_NAMES`, ignoring case. The views are the arrays `view_0`,
+    `view_1`, …; else the matrices of a cell, by the first of `CELL_NAMES`; else all matrices of the
+    file; else the slices of an n × n × views array of kernels: the features of a sample are then
+    its similarities to all samples.
+Orientation
+    Samples are on the side that is as long as the labels. Without labels: the rows if all views
+    have the same number of rows, else the columns if all have the same number of columns, else the
+    one size that all shapes share. A square matrix is oriented like the others, or by rows.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ def load_file(path: str | os.PathLike[str], *, return_X_y: bool = False) -> Bunc
 
 
 def load_described(path: Path, description: str, *, as_pair: bool) -> Bunch:
-    """Read a file and describe it; an error names the file."""
+    """Load a file with a description; errors name the file."""
     views, target = read_arrays(path)
     with _naming(path):
         return bundle(views, target, description, as_pair=as_pair)
 
 
 def read_arrays(path: Path) -> tuple[dict[str, Any], NDArray[np.int64] | None]:
-    """Read the views of a file, samples in rows, as they are, and the labels."""
+    """Read the views, with samples in rows, and the labels of a file."""
     contents = _read(path)
     with _naming(path):
         target = _find_target(contents)
@@ -86,7 +86,7 @@ def read_arrays(path: Path) -> tuple[dict[str, Any], NDArray[np.int64] | None]:
 
 @contextmanager
 def readable(path: Path, ending: str) -> Iterator[None]:
-    """Whatever goes wrong in a reader is one sentence: damaged files make them fail in any way."""
+    """Turn any error of a reader into one sentence: damaged files raise all kinds of errors."""
     try:
         yield
     except (EngineUnavailableError, ViewError):
@@ -102,16 +102,16 @@ def readable(path: Path, ending: str) -> Iterator[None]:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """An error names the file."""
+    """Add the file name to errors."""
     try:
         yield
-    except (ValueError, MemoryError) as error:  # ViewError, or sizes that damage made absurd
+    except (ValueError, MemoryError) as error:  # ViewError, or absurd sizes in a damaged file
         msg = f"{path}: {error}"
         raise ViewError(msg) from None
 
 
 def _read(path: Path) -> Contents:
-    """Read all variables of a file; whatever goes wrong is one sentence."""
+    """Read all variables of a file; errors become one sentence."""
     readers = {".npz": _read_npz, ".mat": _read_mat}
     if path.suffix not in readers:
         msg = (
@@ -127,7 +127,7 @@ def _read(path: Path) -> Contents:
 
 
 def _read_npz(path: Path) -> Contents:
-    # numpy leaves a damaged file open where it opens the file itself.
+    # numpy does not close a damaged file that it opened itself.
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         return dict(arrays)
 
@@ -136,7 +136,7 @@ def _read_mat(path: Path) -> Contents:
     """Variables of a MATLAB file; a cell becomes a list."""
     with path.open("rb") as file:
         head = file.read(512 + len(HDF5_SIGNATURE))
-    if HDF5_SIGNATURE in (head[:8], head[512:]):  # MATLAB puts 512 bytes of its own before
+    if HDF5_SIGNATURE in (head[:8], head[512:]):  # MATLAB adds a header of 512 bytes
         return _read_hdf5(path)
     return read_mat5(path.read_bytes())
 
@@ -154,14 +154,14 @@ def _read_hdf5(path: Path) -> Contents:
 
 
 def _from_hdf5(item: Any, file: Any) -> Any:
-    """Turn what MATLAB v7.3 stores into what read_mat5 returns; a struct into None."""
+    """Convert MATLAB v7.3 items to the types of read_mat5; a struct to None."""
     if "MATLAB_sparse" in item.attrs:
         ends = item["jc"][()].astype(np.int64)
         rows = item["ir"][()].astype(np.int64) if "ir" in item else np.empty(0, dtype=np.int64)
         values = item["data"][()] if "data" in item else np.empty(0)
         shape = (int(item.attrs["MATLAB_sparse"]), len(ends) - 1)
         matrix = sparse.csc_array((values, rows, ends), shape=shape)
-        matrix.check_format(full_check=True)  # scipy would follow a wrong index anywhere
+        matrix.check_format(full_check=True)  # scipy would follow a wrong index out of bounds
         return matrix
     if not hasattr(item, "dtype"):
         return None
@@ -173,7 +173,7 @@ def _from_hdf5(item: Any, file: Any) -> Any:
 
 
 def _find_target(contents: Contents) -> NDArray[np.int64] | None:
-    """Take the labels out of the contents, and count them from 0."""
+    """Remove the labels from the contents, and encode them from 0."""
     names = sorted((name for name, value in contents.items() if value is not None), reverse=True)
     # reversed, so that y comes before Y
     found = [name for known in LABEL_NAMES for name in names if name.lower() == known]
@@ -188,7 +188,7 @@ def _find_target(contents: Contents) -> NDArray[np.int64] | None:
     if not is_vector or labels.dtype.kind not in "biufU" or bool((labels != labels).any()):
         msg = (
             f"labels '{name}' have shape {labels.shape} and type {labels.dtype}; "
-            "expected one number a sample, none of them NaN."
+            "expected one number per sample, without NaN."
         )
         raise ViewError(msg)
     return np.unique(labels.ravel(), return_inverse=True)[1].astype(np.int64)
@@ -211,7 +211,7 @@ def _find_views(contents: Contents) -> dict[str, Any]:
     bad = [name for name, view in views.items() if not _is_matrix(view)]
     if not views or bad:
         msg = (
-            f"found {f'{bad[0]}, which is no matrix of numbers,' if bad else 'no views'} among its "
+            f"found {f'{bad[0]}, which is not a numeric matrix,' if bad else 'no views'} among its "
             f"variables ({', '.join(contents) or 'none'}); expected 2-D arrays view_0, view_1, … "
             "or a cell X of matrices."
         )
@@ -220,7 +220,7 @@ def _find_views(contents: Contents) -> dict[str, Any]:
 
 
 def _kernels(contents: Contents) -> dict[str, Any]:
-    """Take an n × n × views array apart."""
+    """Split an n × n × views array into views."""
     for value in contents.values():
         if getattr(value, "ndim", 0) == 3 and value.shape[0] == value.shape[1]:
             return {f"view_{v}": value[:, :, v] for v in range(value.shape[2])}
@@ -232,28 +232,28 @@ def _is_sparse(value: object) -> bool:
 
 
 def _is_matrix(value: Any) -> bool:
-    """Whether a variable is a 2-D array of real numbers with some rows and columns."""
+    """Whether a variable is a non-empty 2-D array of real numbers."""
     if not _is_sparse(value) and not isinstance(value, np.ndarray):
         return False
     return value.ndim == 2 and value.dtype.kind in "biuf" and min(value.shape) > 0
 
 
 def _renamed(views: Mapping[str, Any], names: Sequence[Any]) -> dict[str, Any]:
-    """Give the views the names that the file has for them."""
+    """Rename the views by the names in the file."""
     texts = [str(np.asarray(name).ravel()[0]).strip() for name in names]  # cells wrap their text
     if len(set(texts)) != len(views) or len(texts) != len(views):
-        msg = f"view_names are {texts}; expected {len(views)} different names, one a view."
+        msg = f"view_names are {texts}; expected {len(views)} different names, one per view."
         raise ViewError(msg)
     return dict(zip(texts, views.values(), strict=True))
 
 
 def _rows_as_samples(views: Mapping[str, Any], n_samples: int | None) -> dict[str, Any]:
-    """Transpose the views whose columns are the samples; a square one goes with the others."""
+    """Transpose the views with samples in columns; square ones like the others."""
     shapes = {name: view.shape for name, view in views.items()}
     n = _shared_size(list(shapes.values())) if n_samples is None else n_samples
     for name, shape in shapes.items():
         if n not in shape:
-            msg = f"view '{name}' has shape {shape}; expected {n} rows or columns, one a label."
+            msg = f"view '{name}' has shape {shape}; expected {n} rows or columns, one per label."
             raise ViewError(msg)
     sides = {shape.index(n) for shape in shapes.values() if shape != (n, n)}
     are_turned = sides == {1}
@@ -264,7 +264,7 @@ def _rows_as_samples(views: Mapping[str, Any], n_samples: int | None) -> dict[st
 
 
 def _shared_size(shapes: Sequence[tuple[int, int]]) -> int:
-    """Find the number of samples without labels."""
+    """The number of samples, if there are no labels."""
     rows, columns = ({shape[side] for shape in shapes} for side in (0, 1))
     for sizes in (rows, columns, set.intersection(*map(set, shapes))):
         if len(sizes) == 1:
@@ -277,5 +277,5 @@ def _shared_size(shapes: Sequence[tuple[int, int]]) -> int:
 
 
 def _by_rows(view: Any) -> Any:
-    """Store a view row after row, as the kernels read it, and open to changes."""
+    """A view in row order, and writable."""
     return sparse.csr_array(view) if _is_sparse(view) else np.require(view, requirements=["C", "W"])

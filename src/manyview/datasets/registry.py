@@ -1,4 +1,4 @@
-"""The sets of the paper (its table I), and the names of the files that people have of them."""
+"""The data sets of the paper (its table I), and the usual names of their files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PaperSet:
-    """A data set of the paper (its table I), the benchmark file that holds it, and other names."""
+    """A data set of the paper (its table I), its benchmark file, and aliases."""
 
     name: str
     file: str
@@ -19,7 +19,7 @@ class PaperSet:
     aliases: tuple[str, ...] = ()
 
     def difference(self, n_samples: int, n_views: int, n_classes: int) -> str:
-        """Tell where the sizes of a file differ from table I; empty where they do not."""
+        """Differences between the sizes of a file and table I; empty if there are none."""
         ours = {"samples": n_samples, "views": n_views, "classes": n_classes}
         theirs = (self.n_samples, self.n_views, self.n_classes)
         pairs = zip(ours.items(), theirs, strict=True)
@@ -56,7 +56,7 @@ PAPER_SETS = (
 
 
 def find_paper_set(name: str) -> PaperSet | None:
-    """Find the set that a file of this name usually holds; case, - and _ do not matter.
+    """Find the data set that a file of this name usually holds; case, - and _ are ignored.
 
     Parameters
     ----------

@@ -47,9 +47,9 @@ class Coordinates:
             drawn = mean + mix @ (given - mean)
             part = drawn @ share
             if norm is not None:
-                told = np.einsum("ij,ij->i", given @ share, given)
-                untold = np.maximum(np.square(norm) - told, 0).mean()
-                square = np.einsum("ij,ij->i", part, drawn) + untold
+                explained = np.einsum("ij,ij->i", given @ share, given)
+                residual = np.maximum(np.square(norm) - explained, 0).mean()
+                square = np.einsum("ij,ij->i", part, drawn) + residual
                 part /= np.sqrt(np.maximum(square, TINY))[:, None]
             total += part
         return total

@@ -1,4 +1,4 @@
-"""A manifest and arrays in one file: a zip archive that is checked before any of it is believed.
+"""A manifest and arrays in one file: a zip archive that is verified before use.
 
 The members are `arrays/0.npy`, `arrays/1.npy` and so on, and `manifest.json` as the last; none is
 compressed. The comment of the archive, its last 64 bytes, is the SHA-256 of all bytes before it.
@@ -40,14 +40,14 @@ def write_archive(
     manifest: Mapping[str, object],
     arrays: Sequence[NDArray[Any]],
 ) -> None:
-    """Make or replace a file, all of it or nothing; equal content gives equal bytes.
+    """Create or replace a file atomically; equal content gives equal bytes.
 
     Parameters
     ----------
     path : str or path
         The file.
     manifest : mapping of str to JSON values
-        What it says of itself; the format, the versions and a list of the arrays are added.
+        Its content; format, versions and a list of the arrays are added.
     arrays : sequence of ndarray
         Of the types in `DTYPES`, in any byte order.
     """
@@ -60,11 +60,11 @@ def write_archive(
             archive.writestr(_member(MANIFEST), json.dumps(whole, indent=1, allow_nan=False))
         with temporary.open("r+b") as file:
             digest = _digest(file)
-            file.write(digest)  # over the zeros that the comment began as
+            file.write(digest)  # replaces the zeros of the comment
 
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """Read a file that `write_archive` wrote; nothing in it is executed.
+    """Read a file written by `write_archive`; nothing in it is executed.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[NDA
     Raises
     ------
     ModelFileError
-        If the file is not whole, is of another format or version, or contradicts itself.
+        If the file is incomplete, of another format or version, or inconsistent.
     """
     path = Path(path)
     with path.open("rb") as file:
@@ -97,14 +97,14 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[NDA
             *(ValueError, TypeError, KeyError, OverflowError, struct.error),
         ) as error:
             msg = (
-                f"{path} contradicts itself ({error}); expected a model as `save` writes it. "
+                f"{path} is inconsistent ({error}); expected a model written by `save`. "
                 "Do not trust it; save the model again."
             )
             raise ModelFileError(msg) from error
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """A member without a trace of when and where it was written."""
+    """A member without time and platform, for reproducible bytes."""
     member = zipfile.ZipInfo(name, date_time=(1980, 1, 1, 0, 0, 0))
     member.create_system = 3
     member.external_attr = 0o644 << 16
@@ -116,7 +116,7 @@ def _array_name(i: int) -> str:
 
 
 def _write_array(archive: zipfile.ZipFile, i: int, array: NDArray[Any]) -> dict[str, object]:
-    """Add one array, and return its line of the manifest."""
+    """Add one array, and return its entry in the manifest."""
     array = array.astype(array.dtype.newbyteorder("<"), copy=False)
     content = io.BytesIO()
     np.lib.format.write_array(content, array, version=(1, 0), allow_pickle=False)
@@ -126,28 +126,28 @@ def _write_array(archive: zipfile.ZipFile, i: int, array: NDArray[Any]) -> dict[
 
 
 def _digest(file: BinaryIO) -> bytes:
-    """SHA-256 of all bytes but the last 64, where the file is left."""
+    """SHA-256 of all bytes but the last 64; the file position is then there."""
     left = file.seek(0, os.SEEK_END) - DIGEST_BYTES
     file.seek(0)
     sha256 = hashlib.sha256()
     while left > 0:
         piece = file.read(min(PIECE_BYTES, left))
         if not piece:
-            break  # the file has become shorter: the digest will not fit
+            break  # the file was truncated meanwhile: the digest will not match
         sha256.update(piece)
         left -= len(piece)
     return sha256.hexdigest().encode()
 
 
 def _check_frame(file: BinaryIO, path: Path) -> None:
-    """Refuse what is no such archive, is cut off, or differs from what was written in any byte."""
+    """Refuse files that are not such an archive, truncated, or changed in any byte."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - END.size - DIGEST_BYTES))
     tail = file.read(END.size)
     if len(tail) < END.size or END.unpack(tail)[::2] != (b"PK\x05\x06", DIGEST_BYTES):
         msg = (
-            f"{path} ({size} bytes) is not a whole manyview model; expected a file that `save` "
-            "wrote. It was cut off or is something else: copy it again, or save the model again."
+            f"{path} ({size} bytes) is not a complete manyview model; expected a file written by "
+            "`save`. It is truncated or something else: copy it again, or save the model again."
         )
         raise ModelFileError(msg)
     computed, stated = _digest(file), file.read()
@@ -160,7 +160,7 @@ def _check_frame(file: BinaryIO, path: Path) -> None:
 
 
 def _read_manifest(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
-    """The manifest, of a format and a version that are known."""
+    """The manifest, if its format and version are supported."""
     member = archive.getinfo(MANIFEST)
     _check_stored(member)
     _require(member.file_size <= MOST_MANIFEST_BYTES, f"{MANIFEST} is too long")
@@ -178,7 +178,7 @@ def _read_manifest(archive: zipfile.ZipFile, path: Path) -> dict[str, Any]:
 
 
 def _check_members(members: Sequence[zipfile.ZipInfo], n_arrays: int) -> None:
-    """All members are there, no others, each once, and one after the other."""
+    """Check that the members are complete, without others, unique and contiguous."""
     wanted = [*map(_array_name, range(n_arrays)), MANIFEST]
     found = [member.filename for member in members]
     strange = sorted(set(found) ^ set(wanted))
@@ -191,14 +191,14 @@ def _check_members(members: Sequence[zipfile.ZipInfo], n_arrays: int) -> None:
 
 
 def _check_stored(member: zipfile.ZipInfo) -> None:
-    """Without compression no member is longer than the file."""
+    """Read a member; without compression it is not longer than the file."""
     is_stored = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits
     is_plain = is_stored and member.compress_size == member.file_size
     _require(is_plain, f"{member.filename} is compressed or encrypted")
 
 
 def _read_array(archive: zipfile.ZipFile, i: int, entry: Mapping[str, Any]) -> NDArray[Any]:
-    """One array, if it is as the manifest says; checked before memory is taken for it."""
+    """One array, checked against the manifest before memory is allocated."""
     name, shape, dtype = _array_name(i), entry["shape"], entry["dtype"]
     _require(dtype in DTYPES, f"{name} has dtype {dtype!r}")
     _require(all(type(n) is int and n >= 0 for n in shape), f"{name} has shape {shape!r}")
@@ -210,12 +210,12 @@ def _read_array(archive: zipfile.ZipFile, i: int, entry: Mapping[str, Any]) -> N
     _require(digest == entry["sha256"], f"{name} has another SHA-256 than {MANIFEST} states")
     stream = io.BytesIO(content)
     _require(np.lib.format.read_magic(stream) == (1, 0), f"{name} is not .npy version 1.0")
-    found = np.lib.format.read_array_header_1_0(stream)  # shape, whether columns come first, dtype
+    found = np.lib.format.read_array_header_1_0(stream)  # shape, Fortran order, dtype
     _require((list(found[0]), found[2].str) == (shape, dtype), f"{name} differs from {MANIFEST}")
     values = memoryview(content)[stream.tell() :]
     _require(len(values) == n_bytes, f"{name} has {len(values)} bytes of values, not {n_bytes}")
     array: NDArray[Any] = np.ndarray(shape, dtype, values, order="F" if found[1] else "C")
-    return array.astype(array.dtype.newbyteorder("="), order="K")  # a copy, which may be written to
+    return array.astype(array.dtype.newbyteorder("="), order="K")  # a writable copy
 
 
 def _require(is_so: bool, otherwise: str) -> None:

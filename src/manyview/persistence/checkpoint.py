@@ -1,4 +1,4 @@
-"""A fit that can be killed: what its passes returned, in a folder, until it is done."""
+"""Checkpoint of a fit: the results of its passes, in a folder, until it is done."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from manyview.persistence.archive import read_archive, write_archive
 from manyview.persistence.encoding import decode, encode
 from manyview.utils.types import FloatArray
 
-LOOKED_AT = 1000  # rows of an array that tell it from another
+LOOKED_AT = 1000  # rows of an array in its digest
 
 
 class Checkpoint:
-    """The journal of one fit: a file for each pass, and the labels after the last.
+    """The journal of one fit: one file per pass, and the labels after the last.
 
     Parameters
     ----------
     folder : str or path
-        Made where it is not there. One that holds the passes of another fit is refused.
+        Created if missing. A folder with the passes of another fit is refused.
     parameters : mapping
-        What the fit was asked for.
+        Parameters of the fit.
     data, weights
-        What it is about.
+        Data and weights of the fit.
     rng : Generator
-        Set to the state that it had when the fit began.
+        Set to its state at the beginning of the fit.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Checkpoint:
             self._n_passes += 1
 
     def replay(self, number: int) -> tuple[Any, bool] | None:
-        """What a pass returned, and whether it changed more than labels; None beyond the last."""
+        """Result of a pass, and whether it changed more than labels; None after the last."""
         if number >= self._n_passes:
             return None
         manifest, arrays = read_archive(self._pass(number))
@@ -75,7 +75,7 @@ class Checkpoint:
     def write(
         self, number: int, result: object, is_remade: bool, labels: NDArray[np.int32] | None
     ) -> None:
-        """Note a pass; the labels come first, so that those of the last pass are always there."""
+        """Record a pass; labels first, so that those of the last pass always exist."""
         if labels is not None:
             with durable.atomic_path(self._folder / f"labels-{number:06d}.npy") as path:
                 np.save(path, labels)
@@ -87,14 +87,14 @@ class Checkpoint:
             old.unlink()
 
     def labels(self) -> NDArray[np.int32] | None:
-        """The labels after the last pass; None where no pass has changed them."""
+        """The labels after the last pass; None if no pass has changed them."""
         files = self._labels()
         return np.load(files[-1]) if files else None
 
     def clear(self) -> None:
         """Remove everything: the fit is done."""
         for pattern in ("labels-*.npy", "pass-*.mv", "run.json"):
-            # a kill in the middle of a file leaves its temporary name
+            # a kill while writing leaves a temporary file
             for path in (*self._folder.glob(pattern), *self._folder.glob(f".*-{pattern}")):
                 path.unlink()
         if not any(self._folder.iterdir()):
@@ -104,7 +104,7 @@ class Checkpoint:
         return self._folder / f"pass-{number:06d}.mv"
 
     def _labels(self) -> list[Path]:
-        """Files of labels after passes that were noted, oldest first."""
+        """Files of labels after recorded passes, oldest first."""
         end = f"labels-{self._n_passes:06d}.npy"
         return sorted(path for path in self._folder.glob("labels-*.npy") if path.name < end)
 
@@ -121,7 +121,7 @@ class Checkpoint:
 
 
 def _fingerprint(data: MultiViewData, weights: FloatArray | None) -> str:
-    """A digest that tells these data from others; of an array, some rows are looked at."""
+    """Digest of the data; of arrays in memory, only some rows are used."""
     digest = hashlib.sha256(repr((data.view_names, data.shape)).encode())
     for view in data.views:
         digest.update(_about(view))

@@ -1,9 +1,9 @@
-"""Values, arrays and our dataclasses as JSON beside a list of arrays, and back.
+"""Values, arrays and dataclasses as JSON plus a list of arrays, and back.
 
 What JSON lacks is an object with one key: `{"array": 3}` (the index of an array),
 `{"tuple": [...]}`, `{"names": [...]}` (an array of text), `{"map": {...}}`, `{"float": "nan"}` and
-`{"ViewScaling": {...}}` for the dataclasses of `RECORDS`, by their fields. Only these are made on
-reading, and only if every field has the type that the class states.
+`{"ViewScaling": {...}}` for the dataclasses of `RECORDS`, by their fields. Only these are created
+on loading, and only if every field has its declared type.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RECORDS: dict[str, type[Any]] = {
     record.__name__: record
     for record in (
         *(Fitted, Model, Problem, ViewScaling, ClusterMoments, AnchorGraph, BatchTotals),  # a fit
-        *(ArraySums, ColumnMoments, ViewColumns),  # what passes return
+        *(ArraySums, ColumnMoments, ViewColumns),  # results of passes
     )
 }
 
@@ -97,7 +97,7 @@ def decode(value: Any, arrays: list[NDArray[Any]]) -> Any:
 
 
 def _decode_record(record: type[Any], values: dict[str, Any]) -> Any:
-    """One of our dataclasses, if its fields are there and have their types."""
+    """One of the dataclasses, if its fields are complete and have their types."""
     hints = get_type_hints(record)
     odd = sorted(set(values) ^ {field.name for field in fields(record)})
     require(not odd, f"{record.__name__} lacks or should not have {odd}")
@@ -107,7 +107,7 @@ def _decode_record(record: type[Any], values: dict[str, Any]) -> Any:
 
 
 def has_type(value: Any, hint: Any) -> bool:
-    """Whether a value is of the type that an annotation states, items and all."""
+    """Whether a value has the type of an annotation, including items."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         return any(has_type(value, choice) for choice in arguments)
@@ -132,6 +132,6 @@ def has_type(value: Any, hint: Any) -> bool:
 
 
 def require(is_so: bool, otherwise: str) -> None:
-    """Refuse what was read, with a reason."""
+    """Raise ValueError with a reason unless a condition holds."""
     if not is_so:
         raise ValueError(otherwise)

@@ -1,4 +1,4 @@
-"""Models on disk: an estimator as a tree of plain values and arrays, and back."""
+"""Model files: an estimator as plain values and arrays, and back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from manyview.utils.types import FloatArray
 
 Model = TypeVar("Model", bound=MultiViewClusterer)
 
-# what a fit leaves on an estimator, and of which type
+# fitted attributes and their types
 ATTRIBUTES: dict[str, Any] = {
     "labels_": NDArray[np.int32],
     "n_clusters_": int,
@@ -47,14 +47,14 @@ ATTRIBUTES: dict[str, Any] = {
     "_n_features_out": int,
 }
 OPTIONAL: dict[str, Any] = {
-    "feature_names_in_": NDArray[np.object_],  # where X was a DataFrame
-    "_sklearn_output_config": dict[str, str],  # where set_output was called
-    "_batches": BatchTotals,  # where partial_fit was called
+    "feature_names_in_": NDArray[np.object_],  # if X was a DataFrame
+    "_sklearn_output_config": dict[str, str],  # if set_output was called
+    "_batches": BatchTotals,  # if partial_fit was called
 }
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a file; see `OMVCDR.save`."""
+    """Save a fitted model to a file; see `OMVCDR.save`."""
     check_is_fitted(model)
     arrays: list[NDArray[Any]] = []
     known = {**ATTRIBUTES, **OPTIONAL}
@@ -71,7 +71,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load_model(cls: type[Model], path: str | os.PathLike[str]) -> Model:
-    """Read a model that `save_model` wrote; see `OMVCDR.load`."""
+    """Load a model from a file; see `OMVCDR.load`."""
     manifest, arrays = read_archive(path)
     try:
         require(manifest["estimator"] == cls.__name__, f"not a model of {cls.__name__}")
@@ -99,7 +99,7 @@ def load_model(cls: type[Model], path: str | os.PathLike[str]) -> Model:
 
 
 def _check_attributes(attributes: dict[str, Any]) -> None:
-    """Everything that a fit leaves is there, of the right type, and of shapes that agree."""
+    """Check that the fitted attributes are complete, with valid types and consistent shapes."""
     lacking = set(ATTRIBUTES) - set(attributes)
     require(not lacking, f"it lacks {sorted(lacking)}")
     known = {**ATTRIBUTES, **OPTIONAL}
@@ -127,8 +127,8 @@ def _encode_map(values: dict[str, Any], arrays: list[NDArray[Any]]) -> dict[str,
             encoded[name] = encode(value, arrays)
         except TypeError as error:
             msg = (
-                f"{name} holds {error}, which a model file cannot; expected numbers, text, arrays "
-                "of them, lists and tuples. Set it to one of these and save again."
+                f"{name} holds {error}, which a model file cannot store; expected numbers, text, "
+                "arrays of them, lists and tuples. Set it to one of these and save again."
             )
             raise ModelFileError(msg) from None
     return encoded

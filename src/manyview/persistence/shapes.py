@@ -1,4 +1,4 @@
-"""Whether a fit from outside holds together: the kernels do not look where an index leads."""
+"""Consistency of the arrays of a loaded fit: kernels do not check indices."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from manyview.solver.model import Model
 
 
 def has_sound_shapes(fitted: Fitted, widths: Sequence[int]) -> bool:
-    """Whether all arrays of a fit have the shapes that views of these widths lead to."""
+    """Whether all arrays of a fit have the shapes for views of these widths."""
     problem, first, anchor_graph = fitted.model.problem, fitted.first, fitted.anchor_graph
     if not all(_is_scaling_sound(scaling, widths) for scaling in problem.scalings):
         return False
@@ -30,7 +30,7 @@ def has_sound_shapes(fitted: Fitted, widths: Sequence[int]) -> bool:
 
 
 def _is_scaling_sound(scaling: ViewScaling, widths: Sequence[int]) -> bool:
-    """There is such a view, and what scales it has its width."""
+    """The view exists, and scale and offset have its width."""
     return 0 <= scaling.view < len(widths) and all(
         part is None or part.shape == (widths[scaling.view],)
         for part in (scaling.scale, scaling.offset)
@@ -38,7 +38,7 @@ def _is_scaling_sound(scaling: ViewScaling, widths: Sequence[int]) -> bool:
 
 
 def _is_model_sound(model: Model, scaled: Sequence[int]) -> bool:
-    """Bases and means fit the scaled views; there is at least one of each."""
+    """Bases and means match the scaled views; nothing is empty."""
     problem = model.problem
     m, V, D = len(problem.dims), len(scaled), sum(problem.dims)
     return (
@@ -53,7 +53,7 @@ def _is_model_sound(model: Model, scaled: Sequence[int]) -> bool:
 
 
 def _are_moments_sound(fitted: Fitted) -> bool:
-    """The moments are those of the clusters, spaces and groups of the problem."""
+    """The moments match the clusters, spaces and groups of the problem."""
     problem, moments = fitted.model.problem, fitted.moments
     groups = (len(problem.n_present), problem.n_clusters)
     return (
@@ -65,7 +65,7 @@ def _are_moments_sound(fitted: Fitted) -> bool:
 
 
 def _is_graph_sound(anchor_graph: AnchorGraph, scaled: Sequence[int], n_dims: int) -> bool:
-    """Anchors lie among the first projections; tables and lifts share their coordinates."""
+    """Anchors match the first projections; tables and lifts have the same coordinates."""
     anchors, tables, lifts = anchor_graph.anchors, anchor_graph.tables, anchor_graph.lifts
     n = len(anchors)
     return (

@@ -1,4 +1,4 @@
-"""Whom a fit tells of its progress: a callback, the log, and the callbacks of scikit-learn 1.9."""
+"""Progress of a fit: the user's callback, the log, and the callbacks of scikit-learn 1.9."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every layer may use: threads, memory, types of arrays, pages from templates.
+"""Utilities for all layers: threads, memory, array types, HTML templates.
 
 Nothing here imports another part of manyview.
 """

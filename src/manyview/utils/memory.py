@@ -1,4 +1,4 @@
-"""Memory that this process holds, now and at most, and what the machine has."""
+"""Current and peak memory of this process, and memory of the machine."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import psutil
 
 
 def start_peak() -> int:
-    """Forget the peak so far, where the system can (Linux); return the bytes held now."""
+    """Reset the peak (only possible on Linux); return the current bytes."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return int(psutil.Process().memory_info().rss)
 
 
 def peak_memory() -> int:
-    """Bytes held at most since `start_peak`; elsewhere than on Linux, since the process began."""
+    """Peak of bytes since `start_peak` (on Linux), else since the start of the process."""
     if sys.platform == "win32":
         return int(psutil.Process().memory_info().peak_wset)
     import resource  # not on Windows
@@ -27,7 +27,7 @@ def peak_memory() -> int:
 
 
 def installed_memory() -> int:
-    """Bytes of memory of this machine, or of the container that limits it."""
+    """Bytes of memory of this machine, or the limit of the container."""
     physical = int(psutil.virtual_memory().total)
     try:
         allowed = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()

@@ -1,4 +1,4 @@
-"""How an estimator shows itself in a notebook: its parameters and, after `fit`, its result."""
+"""HTML of an estimator in notebooks: its parameters and, after `fit`, its result."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sklearn.utils import estimator_html_repr
 
 from manyview.utils.pages import page_environment
 
-N_SHOWN = 20  # clusters; of more, the largest
+N_SHOWN = 20  # clusters; if there are more, the largest
 
 
 def notebook_html(model: Any) -> str:
-    """Scikit-learn's box of an estimator, and the result of its fit below it.
+    """Scikit-learn's diagram of an estimator, with the result of its fit.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def notebook_html(model: Any) -> str:
 
 
 def result_of(model: Any) -> dict[str, Any]:
-    """Gather what a fitted estimator shows of its result.
+    """Result of a fitted estimator for display.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def result_of(model: Any) -> dict[str, Any]:
     dict
         `n_samples`, `n_clusters`, `views` (name, n_samples, n_features, weight), `clusters` (those
         shown: cluster, size, share, length of the bar, confidence), `n_hidden` (the others),
-        `stability` and `confidence`; None stands for what the estimator does not tell.
+        `stability` and `confidence`; None if the estimator does not have them.
     """
     labels = np.asarray(model.labels_)
     numbers, member_of, sizes = np.unique(labels, return_inverse=True, return_counts=True)

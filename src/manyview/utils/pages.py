@@ -1,4 +1,4 @@
-"""How all pages are written: from templates, escaped, every name known."""
+"""HTML pages from templates: escaped, with undefined names as errors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 
 def page_environment(*packages: str) -> Environment:
-    """Templates of the packages, the first that has one; unknown names are errors.
+    """Environment with the templates of the packages; the first that has one is used.
 
     Parameters
     ----------

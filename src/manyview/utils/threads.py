@@ -1,4 +1,4 @@
-"""How many threads may work, in one place: those of BLAS, and our own beside them."""
+"""Number of threads, of BLAS and of this package."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from threadpoolctl import ThreadpoolController
 A = TypeVar("A")
 B = TypeVar("B")
 SMALL_PRODUCT = 2e8  # multiplications
-SMALL_TASKS = 5e6  # multiplications; below, our own threads cost more than they bring
+SMALL_TASKS = 5e6  # multiplications; below, threads cost more than they gain
 _allowed: ContextVar[int | None] = ContextVar("allowed", default=None)
 
 
 @cache
 def _controller() -> ThreadpoolController:
-    # made once: finding the loaded libraries takes longer than a small factorization
+    # cached: finding the loaded libraries takes longer than a small factorization
     return ThreadpoolController()
 
 
 def n_threads() -> int:
-    """Threads that may work now: as limited, else those of BLAS, which the environment can set."""
+    """Current number of threads: the limit, else that of BLAS, which the environment can set."""
     return _allowed.get() or min(_blas_threads(), _n_cores())
 
 
 @contextmanager
 def limit_threads(limit: int | None, product_size: float = np.inf) -> Iterator[None]:
-    """Limit all threads inside a `with` block; None takes as many as BLAS has.
+    """Limit all threads inside a `with` block; None: as many as BLAS uses.
 
-    None also means one thread of BLAS for matrix products of so few multiplications that a second
-    gains little, and stalls where the cores are busy.
+    None also means one BLAS thread for small matrix products, where a second gains little and
+    stalls if the cores are busy.
     """
     outer = _allowed.get()
     token = _allowed.set(min(outer or limit, limit) if limit is not None else n_threads())
@@ -50,7 +50,7 @@ def limit_threads(limit: int | None, product_size: float = np.inf) -> Iterator[N
 
 
 def limit_blas(limit: int | None) -> AbstractContextManager[object]:
-    """Limit the threads of BLAS and OpenMP alone.
+    """Limit only the threads of BLAS and OpenMP.
 
     Factorizations of tall, narrow matrices run several times faster on one thread than on two.
     """
@@ -59,10 +59,10 @@ def limit_blas(limit: int | None) -> AbstractContextManager[object]:
 
 
 def side_by_side(task: Callable[[A], B], items: Sequence[A], size: float = np.inf) -> Iterator[B]:
-    """Results of independent tasks that leave Python alone; BLAS has one thread in each.
+    """Results of independent tasks, run in parallel threads; BLAS has one thread in each.
 
-    `size` is the number of multiplications of all together. Results come in the order of the items,
-    and few wait to be taken.
+    Tasks should release the GIL. `size` is their total number of multiplications. Results are in
+    the order of the items, and only a few are buffered.
     """
     n_workers = min(n_threads(), len(items))
     with limit_blas(1):
@@ -79,7 +79,7 @@ def side_by_side(task: Callable[[A], B], items: Sequence[A], size: float = np.in
 
 
 def _blas_threads() -> int:
-    """Threads that BLAS would take."""
+    """Number of threads of BLAS."""
     pools = _controller().info()
     return max((pool["num_threads"] for pool in pools if pool["user_api"] == "blas"), default=1)
 

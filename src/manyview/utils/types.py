@@ -1,4 +1,4 @@
-"""Names for the types of arrays, used by every layer."""
+"""Array types, used by all layers."""
 
 from __future__ import annotations
 
