@@ -48,6 +48,7 @@ def test_the_latent_spaces_have_the_dimensions_of_the_size():
         assert sum(ours.make(size).latent_dims) == size.D
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
 def test_a_measurement_has_a_time_a_memory_and_both_statements(method):

@@ -57,6 +57,7 @@ def test_it_recommends_and_writes(folder, written):
     assert settings["gain"].max() <= 0.02
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_kept", [3, 11])
 def test_a_run_that_was_killed_goes_on(folder, written, n_kept):
     """Among the 8 numbers of clusters, or among the 7 settings that come after them."""
@@ -74,6 +75,7 @@ def test_a_run_that_was_killed_goes_on(folder, written, n_kept):
         pd.testing.assert_frame_equal(pd.read_csv(out / name), pd.read_csv(written / name))
 
 
+@pytest.mark.slow
 def test_the_number_alone_is_chosen_without_fits(folder, written):
     finished = choose(folder, "--out", "alone", "--no-tune")
     assert "For manyview fit: --clusters 4" in finished.stdout.splitlines()
@@ -84,6 +86,7 @@ def test_the_number_alone_is_chosen_without_fits(folder, written):
     pd.testing.assert_frame_equal(table, pd.read_csv(written / "table.csv"))
 
 
+@pytest.mark.slow
 def test_rows_of_other_files_are_not_taken(folder):
     choose(folder, "--out", "shared", "--no-tune")
     choose(folder, "--out", "shared", "--no-tune", "--missing", "drop")
@@ -92,6 +95,7 @@ def test_rows_of_other_files_are_not_taken(folder):
     assert len({json.loads(row)["key"] for row in rows}) == 2
 
 
+@pytest.mark.slow
 def test_noise_is_told(tmp_path):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "noise.npz", a=rng.normal(size=(150, 8)), b=rng.normal(size=(150, 9)))
@@ -102,6 +106,7 @@ def test_noise_is_told(tmp_path):
     assert (told["n_clusters"], told["has_structure"]) == (1, False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
@@ -118,6 +123,7 @@ def test_mistakes_are_one_sentence_and_code_2(folder, more, sentence):
     assert len(finished.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_quiet_says_nothing(folder):
     finished = choose(folder, "--out", "quiet", "--quiet")
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")

@@ -86,6 +86,7 @@ def test_the_page_is_whole_and_loads_nothing(demo):
     assert page.count('<img class="picture" src="data:image/png') == 10 * (8 + 1)
 
 
+@pytest.mark.slow
 def test_the_page_of_the_demo_is_rendered_again(demo):
     folder, _ = demo
     page = (folder / "report.html").read_bytes()
@@ -94,6 +95,7 @@ def test_the_page_of_the_demo_is_rendered_again(demo):
     assert (folder / "report.html").read_bytes() == page
 
 
+@pytest.mark.slow
 def test_report_makes_the_page_of_a_run_again(tmp_path):
     run = tmp_path / "run"
     run.mkdir()
@@ -105,6 +107,7 @@ def test_report_makes_the_page_of_a_run_again(tmp_path):
     assert (run / "report.html").read_bytes() == (tmp_path / "report.html").read_bytes()
 
 
+@pytest.mark.slow
 def test_report_of_a_folder_without_a_result_is_one_sentence_and_code_2(tmp_path):
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "result.json").write_text('{"n": 3}')
@@ -116,6 +119,7 @@ def test_report_of_a_folder_without_a_result_is_one_sentence_and_code_2(tmp_path
     assert len(other.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_quiet_writes_the_files_only(tmp_path):
     finished = manyview("demo", "--quiet", "--seed", "1", "--out", "deep/er", cwd=tmp_path)
     assert (finished.returncode, finished.stdout, finished.stderr) == (0, "", "")
@@ -127,6 +131,7 @@ def test_version(tmp_path):
     assert (finished.returncode, finished.stdout) == (0, f"manyview {__version__}\n")
 
 
+@pytest.mark.slow
 def test_an_output_folder_that_is_a_file_is_one_sentence_and_code_2(tmp_path):
     (tmp_path / "taken").write_text("mine")
     finished = manyview("demo", "--out", "taken", cwd=tmp_path)
@@ -136,6 +141,7 @@ def test_an_output_folder_that_is_a_file_is_one_sentence_and_code_2(tmp_path):
     assert (tmp_path / "taken").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_folder_below_a_file_is_one_sentence_and_code_2(tmp_path):
     (tmp_path / "taken").write_text("mine")
     finished = manyview("demo", "--out", "taken/below", cwd=tmp_path)
@@ -144,6 +150,7 @@ def test_a_folder_below_a_file_is_one_sentence_and_code_2(tmp_path):
     assert "taken" in finished.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["--debug", "demo"], ["demo", "--debug"]])
 def test_debug_shows_the_traceback(tmp_path, arguments):
     (tmp_path / "taken").write_text("mine")
@@ -153,6 +160,7 @@ def test_debug_shows_the_traceback(tmp_path, arguments):
     assert "NotADirectoryError" in finished.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["demo", "--seed", "-1"], ["dmo"]])
 def test_a_request_that_makes_no_sense_is_code_2(tmp_path, arguments):
     finished = manyview(*arguments, cwd=tmp_path)
@@ -161,6 +169,7 @@ def test_a_request_that_makes_no_sense_is_code_2(tmp_path, arguments):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_cite_prints_bibtex_and_names_the_methods_that_it_knows(tmp_path):
     finished = manyview("cite", "omvcdr", cwd=tmp_path)
     assert (finished.returncode, finished.stderr) == (0, "")
@@ -170,6 +179,7 @@ def test_cite_prints_bibtex_and_names_the_methods_that_it_knows(tmp_path):
     assert "omvcdr" in unknown.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["datasets"], ["datasets", "list"]])
 def test_datasets_lists_what_is_here_and_what_can_be_fetched(tmp_path, monkeypatch, arguments):
     monkeypatch.setenv("MANYVIEW_DATA", str(tmp_path))
@@ -179,6 +189,7 @@ def test_datasets_lists_what_is_here_and_what_can_be_fetched(tmp_path, monkeypat
     assert max(map(len, finished.stdout.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_fetching_what_nobody_offers_is_one_sentence_and_code_2(tmp_path, monkeypatch):
     monkeypatch.setenv("MANYVIEW_DATA", str(tmp_path))
     finished = manyview("datasets", "fetch", "nothing", cwd=tmp_path)

@@ -39,6 +39,7 @@ def test_an_estimate_is_told_and_nothing_is_written(folder):
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_a_program_gets_numbers(folder):
     done = run(folder, "b.npy", "--clusters", "3", "--scale", "none", "--json")
     assert done.returncode == 0, done.stderr

@@ -111,6 +111,7 @@ def test_the_page_is_whole(run):
     assert "stage" in page
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="Ctrl-C cannot be sent to one process elsewhere")
 def test_ctrl_c_is_one_sentence_and_leaves_nothing(files, tmp_path):
     arguments = ["fit", files / "rna.csv", "--clusters", 3, "--starts", 100_000, "--out", "a/run"]
@@ -280,6 +281,7 @@ def test_missing_view_rows_cost_little_accuracy(data_home):
         assert clustering_accuracy(bunch.target, labels) >= complete - 0.05
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_docs_work(command, tables, truth, tmp_path):
     page = Path(__file__).parents[2] / "docs" / "fitting.md"
     shown = re.findall(r"```bash\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)

@@ -97,6 +97,7 @@ def many_rows(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_streamed_run_that_is_killed_goes_on_by_the_same_command(many_rows):
     program = [str(Path(sys.executable).with_name("manyview")), "fit", "emb-*.npy"]
     program += ["--clusters", "4", "--scale", "none", "--engine", "stream", "--memory", "200MB"]

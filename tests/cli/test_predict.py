@@ -38,6 +38,7 @@ def labels(path):
     return table["cluster"]
 
 
+@pytest.mark.slow
 def test_a_process_predicts_from_shuffled_turned_and_renamed_tables(
     model, expected, tables, tmp_path
 ):

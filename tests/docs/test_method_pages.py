@@ -43,6 +43,7 @@ def test_every_method_has_a_page_and_the_index_links_to_it():
     assert set(re.findall(r"\(methods/(\w+)\.md\)", index)) == set(METHODS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_the_example_of_a_page_gives_what_it_says(method):
     (source,) = EXAMPLE.findall(text_of(method))

@@ -84,8 +84,8 @@ def test_a_scan_of_chosen_rows_gathers_them_in_the_order_of_the_seed(engine, mon
     np.testing.assert_array_equal(engine.gather("labels")[every], every)
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("is_whole", [False, True])  # late sweeps see few rows of whole data only
+@pytest.mark.parametrize("dtype", [np.float64, pytest.param(np.float32, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("is_whole", [False, True])  # late sweeps skip rows of whole data only
 def test_the_partition_into_blocks_does_not_change_the_labels(data, dtype, is_whole, monkeypatch):
     monkeypatch.setattr(alternation, "BOUND_ROWS", 1)
     views = [np.nan_to_num(X.astype(dtype)) if is_whole else X.astype(dtype) for X in data.views]

@@ -301,6 +301,7 @@ def test_100_000_samples_are_drawn_and_redrawn(load, result, tmp_path):
     assert picture(page) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The best of 1 starts")
 def test_the_page_of_a_fit_of_20_000_samples_opens_and_is_small(load, tmp_path):
     data, truth = make_multiview_blobs(20_000, n_clusters=5, random_state=0, return_X_y=True)

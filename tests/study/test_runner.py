@@ -36,6 +36,7 @@ def test_a_row_says_what_was_run_and_what_came_out(sets, tmp_path):
     assert labels.shape == (40,)
 
 
+@pytest.mark.slow
 def test_labels_are_kept_in_the_order_of_the_file(sets, tmp_path):
     from manyview.datasets import load_benchmark
     from manyview.metrics import evaluate
@@ -46,6 +47,7 @@ def test_labels_are_kept_in_the_order_of_the_file(sets, tmp_path):
     assert scores["acc"] == rows["acc"][0]
 
 
+@pytest.mark.slow
 def test_what_was_done_is_skipped_and_only_what_is_new_is_run(sets, stranger, tmp_path):
     out, plain = tmp_path / "out", find_method("stranger:Plain")
     run_benchmark(["a"], [plain], out, conditions=Conditions(seeds=(0, 1)))
@@ -54,6 +56,7 @@ def test_what_was_done_is_skipped_and_only_what_is_new_is_run(sets, stranger, tm
     assert calls(stranger) == {f"Plain-{n}-{s}": 1 for n in (40, 41) for s in (0, 1)}
 
 
+@pytest.mark.slow
 def test_a_method_that_changed_is_run_again(sets, stranger, tmp_path):
     out = tmp_path / "out"
     run_benchmark(["a"], [find_method("stranger:Plain")], out)
@@ -63,6 +66,7 @@ def test_a_method_that_changed_is_run_again(sets, stranger, tmp_path):
     assert calls(stranger) == {"Plain-40-0": 2}
 
 
+@pytest.mark.slow
 def test_a_raised_version_runs_that_method_again_and_no_other(sets, tmp_path, monkeypatch):
     out, methods = tmp_path / "out", [find_method("concat_kmeans"), find_method("ksums")]
     first = run_benchmark(["a"], methods, out)
@@ -73,6 +77,7 @@ def test_a_raised_version_runs_that_method_again_and_no_other(sets, tmp_path, mo
     assert len((out / "rows.jsonl").read_text().splitlines()) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "status", "reason"),
     [
@@ -95,6 +100,7 @@ def test_a_method_that_goes_wrong_is_a_row_and_the_rest_goes_on(
     assert set(rows.loc[rows["method"] == "stranger:Plain", "status"]) == {"done"}
 
 
+@pytest.mark.slow
 def test_a_looser_limit_tries_again_what_a_tighter_one_stopped(sets, tmp_path):
     out, method = tmp_path / "out", find_method("published_omvcdr")
     tight = run_benchmark(["a"], [method], out, conditions=Conditions(memory_limit=10))
@@ -104,6 +110,7 @@ def test_a_looser_limit_tries_again_what_a_tighter_one_stopped(sets, tmp_path):
     assert loose["status"][0] == "done"
 
 
+@pytest.mark.slow
 def test_hidden_rows_are_missing_views_and_a_method_that_needs_all_declines(sets, tmp_path):
     conditions = Conditions(missing_rates=(0.0, 0.4))
     methods = [find_method("omvcdr"), find_method("published_omvcdr")]
@@ -114,6 +121,7 @@ def test_hidden_rows_are_missing_views_and_a_method_that_needs_all_declines(sets
     assert "row(s) of the views are missing" in " ".join(rows["reason"])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="no process groups here")
 def test_a_killed_benchmark_goes_on_where_it_was(sets, stranger, tmp_path):
     """A real process, killed with SIGKILL in the middle of a run, then started again."""

@@ -21,6 +21,8 @@ from manyview.study.reproduction.claims import CLAIMS, VERDICTS
 from manyview.study.reproduction.judges import UNCHECKED
 from manyview.study.reproduction.scope import QUICK_POWERS, find_sets, set_scope
 
+pytestmark = pytest.mark.slow  # whole studies, in processes of their own
+
 TABLES = ("table1_sets", "table2_oracle", "table2_label_free", "row_order", "ablation", "claims")
 FIGURES = ("table2_oracle", "table2_label_free", "row_order", "ablation")
 BOTH = ("running_time", "objective", "sensitivity")
