@@ -1,22 +1,22 @@
-"""Readings do to a view what their names say."""
+"""Scalings do to a view what their names say."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from helpers.definitions import read
+from helpers.definitions import scale_view
 from manyview.data.scaling import fit_scalings, scaling_names
 from manyview.kernels import cpu
 from manyview.kernels.block import ViewRows
 
 
-def reading_of(X, scale):
+def scaling_of(X, scale):
     (scaling,) = fit_scalings(scale, [cpu.columns(ViewRows(X), np.ones(X.shape[0]))])
     return scaling
 
 
 def apply_scalings(X, scale):
-    return read(X, reading_of(X, scale), np.ones(len(X), dtype=bool))
+    return scale_view(X, scaling_of(X, scale), np.ones(len(X), dtype=bool))
 
 
 @pytest.fixture
@@ -56,20 +56,20 @@ def test_z_scores_have_mean_zero_and_deviation_one_and_constant_columns_vanish(X
 
 def test_rounding_noise_of_a_constant_column_is_not_blown_up(rng):
     X = np.full((100, 1), 0.1) * (1 + 1e-16 * rng.standard_normal((100, 1)))
-    assert np.all(reading_of(X, "z").scale == 0)
+    assert np.all(scaling_of(X, "z").scale == 0)
 
 
 def test_sparse_and_dense_views_get_the_same_reading(X):
     for scale in ("unit", "sqrt-l2", "z-l2"):
-        dense, csr = reading_of(X, scale), reading_of(sparse.csr_array(X), scale)
-        assert dense.takes_root == csr.takes_root
+        dense, csr = scaling_of(X, scale), scaling_of(sparse.csr_array(X), scale)
+        assert dense.map == csr.map
         for one, other in ((dense.scale, csr.scale), (dense.offset, csr.offset)):
             assert (one is None) == (other is None)
             if one is not None:
                 np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
 
 
-def test_auto_reads_each_view_twice():
+def test_auto_scales_each_view_twice():
     assert scaling_names("auto") == ("sqrt-l2", "z-l2")
     assert scaling_names("l2") == ("l2",)
     assert scaling_names(["l2", "z"]) == ("l2", "z")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from manyview.data.scaling import MAPS
+
 
 def pad_basis(H):
     """Orthonormal columns whose first rows are H: d_v < d_p is read as added zero features."""
@@ -58,10 +60,10 @@ def profile_objective(views, bases, labels, coupling, weights=None, present=None
     return total
 
 
-def read(X, scaling, has):
-    """One reading of a dense view, materialized."""
+def scale_view(X, scaling, has):
+    """One scaled view, dense, materialized."""
     X = np.where(has[:, None], np.asarray(X, dtype=np.float64), 0)
-    out = np.sqrt(X) if scaling.takes_root else X
+    out = X if scaling.map is None else MAPS[scaling.map](X)
     if scaling.scale is not None:
         out = out * scaling.scale
     if scaling.offset is not None:
@@ -83,7 +85,9 @@ def materialize(data, scalings):
         for r in scalings
     ]
     which = [r.view for r in scalings]
-    read_views = [read(X, r, present[:, r.view]) for X, r in zip(views, scalings, strict=True)]
+    read_views = [
+        scale_view(X, r, present[:, r.view]) for X, r in zip(views, scalings, strict=True)
+    ]
     return read_views, present[:, which]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from helpers.definitions import objective_of, profile_objective, read, split_bases
+from helpers.definitions import objective_of, profile_objective, scale_view, split_bases
 from helpers.strategies import problems
 from manyview.data.scaling import ViewScaling
 from manyview.data.views import MultiViewData
@@ -24,7 +24,9 @@ def view_rows(rng, *, n=30, d=7, kind="dense", dtype=np.float64, **parts):
     X = rng.random((n, d)).astype(dtype) * (rng.random((n, d)) < 0.6)
     factor = parts.pop("factor", None)
     has = np.ones(n, dtype=bool) if factor is None else factor > 0
-    expected = read(X, ViewScaling(0, **parts), has) * (1 if factor is None else factor[:, None])
+    expected = scale_view(X, ViewScaling(0, **parts), has) * (
+        1 if factor is None else factor[:, None]
+    )
     if factor is not None:
         X[~has] = np.nan
     values = sparse.csr_array(np.nan_to_num(X)) if kind == "csr" else X
@@ -34,11 +36,11 @@ def view_rows(rng, *, n=30, d=7, kind="dense", dtype=np.float64, **parts):
 
 PARTS = {
     "as given": lambda rng: {},
-    "root": lambda rng: {"takes_root": True},
+    "root": lambda rng: {"map": "sqrt"},
     "affine": lambda rng: {"scale": rng.random(7), "offset": rng.random(7)},
     "factor": lambda rng: {"factor": rng.random(30) * (rng.random(30) < 0.7)},
     "all": lambda rng: {
-        "takes_root": True,
+        "map": "sqrt",
         "scale": rng.random(7),
         "offset": rng.random(7),
         "factor": rng.random(30) * (rng.random(30) < 0.7),

@@ -13,7 +13,7 @@ from manyview.base import Allowed, check_parameter, is_count
 from manyview.baselines._base import Budget
 from manyview.baselines._finish import dense, unit_rows
 from manyview.data.conversion import View
-from manyview.data.scaling import ViewScaling, fit_scalings, scaling_names
+from manyview.data.scaling import MAPS, ViewScaling, fit_scalings, scaling_names
 from manyview.data.views import MultiViewData
 from manyview.kernels.block import ViewRows
 
@@ -58,8 +58,8 @@ def joined_views(data: MultiViewData, scale: Scale, view: int | None, budget: Bu
 def _scale_rows(X: View, scaling: ViewScaling) -> Rows:
     """x' = f · (map(x) ∘ scale − offset)."""
     rows: Rows = X.toarray() if isinstance(X, sparse.csr_array) else np.array(X)
-    if scaling.takes_root:
-        np.sqrt(rows, out=rows)
+    if scaling.map is not None:
+        MAPS[scaling.map](rows, out=rows)
     if scaling.scale is not None:
         rows *= scaling.scale.astype(rows.dtype)
     if scaling.offset is not None:

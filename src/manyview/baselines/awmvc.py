@@ -60,7 +60,7 @@ class AWMVC(Baseline):
     init : {"identity", "random"}, default="identity"
         Samples that the spaces start from: the first ones, as published, or random ones.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="z"
-        How views are read; see OMVCDR.
+        Scaling of the views; see OMVCDR.
     n_init : int, default=10
         Number of k-means runs on the consensus; the least inertia wins.
     max_iter : int, default=101

@@ -35,7 +35,7 @@ class ConcatKMeans(Baseline):
     n_clusters : int, default=8
         Number of clusters, k.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="z"
-        How views are read; see OMVCDR. z-scores are what textbooks advise.
+        Scaling of the views; see OMVCDR. z-scores are what textbooks advise.
     n_init : int, default=10
         Number of starts; the least inertia wins.
     random_state : int, RandomState or None, default=None

@@ -39,7 +39,7 @@ class ConcatSpectral(Baseline):
     n_clusters : int, default=8
         Number of clusters, k.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="z"
-        How views are read; see OMVCDR.
+        Scaling of the views; see OMVCDR.
     n_neighbors : int, default=10
         Neighbors of a sample, itself included.
     n_init : int, default=10

@@ -48,7 +48,7 @@ class MatrixFactorizationClustering(Baseline):
     view : int, optional
         Index of the view to cluster; None takes all side by side.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default=None
-        How views are read; see OMVCDR.
+        Scaling of the views; see OMVCDR.
     n_init : int, default=10
         Number of k-means runs; the least inertia wins.
     random_state : int, RandomState or None, default=None

@@ -58,7 +58,7 @@ class OPMC(Baseline):
     weighting : {"learned", "equal"}, default="learned"
         Weights of the views as the paper derives them, or equal as in the published program.
     scale : None, "row-z", "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list, default="z"
-        How views are read; see OMVCDR. "row-z" standardizes each sample over its features.
+        Scaling of the views; see OMVCDR. "row-z" standardizes each sample over its features.
     fill_empty : bool, default=True
         Give an empty cluster the sample farthest from its center.
     n_init : int, default=10

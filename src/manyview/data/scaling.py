@@ -21,6 +21,8 @@ from manyview.utils.types import FloatArray
 Scaling: TypeAlias = Literal["unit", "l2", "sqrt-l2", "z", "z-l2"]
 SCALINGS: tuple[str, ...] = get_args(Scaling)
 AUTO: tuple[str, ...] = ("sqrt-l2", "z-l2")
+# element-wise maps; zero stays zero, so that sparse views stay sparse
+MAPS: dict[str, np.ufunc] = {"sqrt": np.sqrt}
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class ViewScaling:
 
     view: int
     name: str | None = None  # of `SCALINGS`
-    takes_root: bool = False
+    map: str | None = None  # of `MAPS`; None is the identity
     scale: NDArray[np.float64] | None = None  # (d_v,)
     offset: NDArray[np.float64] | None = None  # (d_v,)
     has_unit_rows: bool = False
@@ -118,5 +120,8 @@ def _fit_scaling(name: str, v: int, columns: ColumnMoments) -> ViewScaling:
         return ViewScaling(
             v, name, scale=scale, offset=columns.mean * scale, has_unit_rows=has_unit_rows
         )
-    takes_root = name == "sqrt-l2" and columns.smallest >= 0
-    return ViewScaling(v, name, takes_root=takes_root, has_unit_rows=has_unit_rows)
+    if name in ("l2", "sqrt-l2"):
+        root = "sqrt" if name == "sqrt-l2" and columns.smallest >= 0 else None
+        return ViewScaling(v, name, map=root, has_unit_rows=has_unit_rows)
+    msg = f"scaling {name!r} has a name and no fit; expected one in `_fit_scaling`."
+    raise NotImplementedError(msg)

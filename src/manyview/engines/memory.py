@@ -212,7 +212,7 @@ def _view_rows(data: MultiViewData, scaling: ViewScaling, rows: slice) -> ViewRo
         present = data.present[rows, scaling.view]
         factor = present.astype(np.float64)
         absent = np.flatnonzero(~present)
-    return ViewRows(values, scaling.takes_root, scaling.scale, scaling.offset, factor, absent)
+    return ViewRows(values, scaling.map, scaling.scale, scaling.offset, factor, absent)
 
 
 def _slice_rows(view: View, rows: slice) -> View:

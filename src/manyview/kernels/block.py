@@ -23,7 +23,7 @@ class ViewRows:
     """
 
     values: Any  # (rows, d_v), unscaled: an array, a CSR array, or rows on disk
-    takes_root: bool = False
+    map: str | None = None  # of `data.scaling.MAPS`
     scale: FloatArray | None = None  # (d_v,)
     offset: FloatArray | None = None  # (d_v,)
     factor: FloatArray | None = None  # (rows,), zero for missing rows

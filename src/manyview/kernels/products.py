@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from manyview.data.scaling import MAPS
 from manyview.kernels.block import ViewRows
 from manyview.utils.types import FloatArray
 
@@ -28,9 +29,10 @@ def mapped(view: ViewRows) -> Any:
             X.data[np.isin(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), view.absent)] = 0
         else:
             X[view.absent] = 0
-    if not view.takes_root:
+    if view.map is None:
         return X
-    return X.sqrt() if isinstance(X, sparse.csr_array) else np.sqrt(X)
+    function = MAPS[view.map]
+    return with_values(X, function(X.data)) if isinstance(X, sparse.csr_array) else function(X)
 
 
 def _relative(view: ViewRows) -> NDArray[Any]:

@@ -152,9 +152,7 @@ class RowLog:
         try:
             return [json.loads(line) for line in lines[:-1]]  # after the last newline: a torn line
         except ValueError:
-            msg = (
-                f"{self.path} holds lines that are not JSON; expected a log of rows. Move it away."
-            )
+            msg = f"{self.path} has lines that are not JSON; expected a log of rows. Move it away."
             raise ValueError(msg) from None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from manyview.data.scaling import ViewScaling
+from manyview.data.scaling import MAPS, ViewScaling
 from manyview.solver.anchor_graph import N_NEAREST, AnchorGraph
 from manyview.solver.inference import Fitted
 from manyview.solver.model import Model
@@ -31,7 +31,8 @@ def has_sound_shapes(fitted: Fitted, widths: Sequence[int]) -> bool:
 
 def _is_scaling_sound(scaling: ViewScaling, widths: Sequence[int]) -> bool:
     """The view exists, and scale and offset have its width."""
-    return 0 <= scaling.view < len(widths) and all(
+    is_known = 0 <= scaling.view < len(widths) and scaling.map in (None, *MAPS)
+    return is_known and all(
         part is None or part.shape == (widths[scaling.view],)
         for part in (scaling.scale, scaling.offset)
     )

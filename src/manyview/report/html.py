@@ -34,7 +34,8 @@ def render_fit(result: Mapping[str, Any]) -> str:
         The page. All but the map can be read without JavaScript.
     """
     data, given = result["data"], {"truth": None, **result}  # of an older version there is none
-    rows = given["truth"]["table"]["rows"] if given["truth"] else ()
+    truth = given["truth"] or {"table": {"rows": ()}, "methods": [{"metrics": {}}]}
+    rows, scores = truth["table"]["rows"], truth["methods"][0]["metrics"]
     return (
         _environment()
         .get_template("base.html")
@@ -43,7 +44,7 @@ def render_fit(result: Mapping[str, Any]) -> str:
             title=f"{data['n_samples']:,} samples in {count_clusters(data['n_clusters'])}",
             sections=[name for name in SECTIONS if given.get(name, name == "samples")],
             n_colors=N_COLORS,
-            measures=MEASURES,
+            measures={key: title for key, title in MEASURES.items() if key in scores},
             words=tell_findings(result),
             main_classes={row["cluster"]: row["main"] for row in rows},
         )
