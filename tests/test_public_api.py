@@ -44,7 +44,7 @@ def test_names_are_listed_where_they_are_public_and_nowhere_else():
     "names",
     [
         ("manyview", "OMVCDR MultiViewData estimate_cost open_rows"),
-        ("manyview.data", "MultiViewData Rows open_rows"),
+        ("manyview.data", "Rows open_rows"),
         ("manyview.baselines", "PublishedOMVCDR BASELINES"),
         (
             "manyview.metrics",

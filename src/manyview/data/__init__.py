@@ -6,6 +6,5 @@ class in `array_files` or `column_files` and register it in `opening`; for a sca
 
 from manyview.data.opening import open_rows
 from manyview.data.rows import Rows
-from manyview.data.views import MultiViewData
 
-__all__ = ["MultiViewData", "Rows", "open_rows"]
+__all__ = ["Rows", "open_rows"]
