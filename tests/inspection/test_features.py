@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from manyview.data import conversion as _intake
+from manyview.data import conversion
 from manyview.inspection.features import profile_view
 
 
@@ -27,7 +27,7 @@ def labels():
 @pytest.mark.parametrize("form", ["dense", "csr", "float32"])
 @pytest.mark.parametrize("has_missing", [False, True])
 def test_effects_by_definition(rng, labels, monkeypatch, form, has_missing):
-    monkeypatch.setattr(_intake, "CHECKED_BYTES", 7 * 4 * 8)  # pieces of a few rows
+    monkeypatch.setattr(conversion, "CHECKED_BYTES", 7 * 4 * 8)  # pieces of a few rows
     X = rng.normal(size=(30, 4)) + labels[:, None]
     X[np.abs(X) < 0.3] = 0
     present = rng.random(30) < 0.7 if has_missing else None
