@@ -1,4 +1,4 @@
-"""KSums: clusters of least summed distances within, which are balanced ones.
+"""KSums: balanced clusters with the smallest sum of pairwise distances.
 
 S. Pei et al., "Centerless Clustering", IEEE Transactions on Pattern Analysis and Machine
 Intelligence, 2023 (k-sums-x); eq. (ksumx) of the OMVCDR paper.
@@ -7,8 +7,8 @@ Objective, over one-hot labels Y and squared distances D::
 
     J = tr(YᵀDY) = Σ_c Σ_{i,j∈c} ‖x_i − x_j‖² = 2 Σ_c n_c Σ_{i∈c} ‖x_i − x̄_c‖²
 
-A cluster pays for its scatter by its size, hence the balance. It reads one matrix: one view, or all
-side by side.
+The scatter of a cluster is weighted by its size, which favors balanced clusters. The input is one
+view, or all views concatenated.
 
 Complexity: a sweep takes O(n k d) time for the products and O(d) for each move and each of at most
 64 rows that it corrects; memory is O(n d), and no n × n array.
@@ -17,13 +17,13 @@ Differences from the published program:
 
 1. Clusters start at random with equal sizes. The program draws a label for each sample, whatever
    start it was given.
-2. A sample moves only where that lowers J, beyond rounding; the program takes the first of equal
+2. A sample moves only if that decreases J, beyond rounding; the program takes the first of equal
    costs, which may move a sample back and forth.
 3. Blocks have 64 rows, not 200. Both programs keep the costs exact inside a block, so this does
    not change the labels.
 4. It stops once fewer than n/1000 samples move, and so do we, or once none does, which the program
    overlooks below n = 1000.
-5. Rows are centered first, which changes no distance and saves digits.
+5. Rows are centered first, which changes no distance and improves the precision.
 """
 
 from __future__ import annotations
@@ -46,37 +46,37 @@ Labels = NDArray[np.int32]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class KSums(Baseline):
-    """Balanced clustering without centers, of one view or of all side by side.
+    """Balanced clustering without centers, of one view or of all views concatenated.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters, k.
     view : int, optional
-        Index of the view to cluster; None takes all side by side.
+        Index of the view to cluster; None concatenates all views.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default=None
         Scaling of the views; see OMVCDR.
     n_init : int, default=10
-        Number of random starts; the lowest objective wins.
+        Number of random starts; the one with the lowest objective is kept.
     max_iter : int, default=100
-        Sweeps of a start, at most.
+        Maximum number of sweeps of a start.
     tol : float, default=1e-3
         A start ends once a sweep moves fewer than this share of the samples.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     time_limit : float, optional
-        Seconds; a fit that takes longer declines.
+        Seconds; a fit that takes longer raises DeclinedError.
     memory_limit : float, optional
-        Bytes beside the views; a fit that needs more declines.
+        Bytes in addition to the views; a fit that needs more raises DeclinedError.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
 
     Attributes
     ----------
     labels_ : array of int32 of shape (n_samples,)
         Cluster of each sample.
     objective_history_ : array of shape (n_iter,)
-        Objective after each sweep of the start that won.
+        Objective after each sweep of the best start.
     n_iter_ : int
         Number of its sweeps.
 
