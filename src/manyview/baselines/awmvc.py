@@ -137,7 +137,7 @@ class AWMVC(Baseline):
     def _sweep_to_convergence(
         self, states: Iterator[_State], budget: Budget
     ) -> tuple[_State, list[float]]:
-        """Take states until J settles; also J after each."""
+        """Iterate until J converges; returns the last state and the history of J."""
         history: list[float] = []
         for state in islice(states, self.max_iter):
             history.append(state.objective)
@@ -150,7 +150,7 @@ class AWMVC(Baseline):
 
 @dataclass(frozen=True)
 class _State:
-    """What one iteration leaves behind; spaces are side by side."""
+    """State after one iteration; the spaces are concatenated."""
 
     bases: list[FloatArray]  # v: (d_v, D), H_pv
     embedding: FloatArray  # (n, D), Z_p
@@ -164,7 +164,7 @@ class _State:
 def _states(
     views: list[Rows], Z: FloatArray, dims: list[int], k: int, power: float
 ) -> Iterator[_State]:
-    """Alternate H, F, W, Z, α and β for ever, from Z, W = I and equal weights."""
+    """Alternate H, F, W, Z, α and β endlessly, from Z, W = I and equal weights."""
     V, m = len(views), len(dims)
     sum_squares = sum(float(np.einsum("ij,ij->i", X, X).sum(dtype=np.float64)) for X in views)
     W = [np.eye(d_p, k) for d_p in dims]
@@ -229,5 +229,5 @@ def _times(X: Rows, B: FloatArray) -> FloatArray:
 
 
 def _by_space(array: FloatArray, dims: list[int]) -> list[FloatArray]:
-    """Cut the last axis into the spaces it holds side by side."""
+    """Split the last axis into the spaces."""
     return np.split(array, np.cumsum(dims)[:-1], axis=-1)

@@ -15,7 +15,8 @@ silhouette on a subset, then by the order of the views.
 Complexity: k-means on each view, O(n k Σ_v d_v) time per iteration; V² comparisons of labels, O(n)
 each; silhouettes on at most 1000 rows. Memory is O(n max_v d_v) for a scaled copy.
 
-Published tables choose the best view with the true labels; here, no labels are used.
+Differences from published tables: those choose the best view with the true labels; here, no labels
+are used.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class FMR(Baseline):
     tol : float, default=1e-4
         Stop once the norms of all columns of both residuals are below this.
     quirks : bool, default=False
-        Follow the released program where it deviates from its formulas; see difference 2 above.
+        Follow the program where it deviates from its formulas; see difference 2 of the module.
     random_state : int, RandomState or None, default=None
         Seed of H and of the final k-means.
     time_limit : float, optional

@@ -11,7 +11,7 @@ simplex, a on the simplex::
 k-means of the normalized rows of the left singular vectors of Z gives the labels.
 
 Complexity: an iteration takes O(n k Σ_v d_v) time and one pass over the rows; memory is O(n k)
-beside the views, which are scaled in blocks and never copied.
+in addition to the views, which are scaled in blocks and never copied.
 
 Differences of the published program, which ``quirks=True`` follows:
 

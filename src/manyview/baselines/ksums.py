@@ -106,7 +106,7 @@ class KSums(Baseline):
         budget.need(X.nbytes, "the centered rows")
         X = np.ascontiguousarray(X - X.mean(axis=0, dtype=np.float64).astype(X.dtype))
         rng = generator(self.random_state)
-        with limit_threads(1):  # products of 64 rows: a second thread only waits
+        with limit_threads(1):  # products of 64 rows are too small for threads
             runs = (self._start(X, rng, budget) for _ in range(self.n_init))
             run = min(runs, key=lambda run: run.history[-1])
         self.labels_ = run.labels
@@ -114,7 +114,7 @@ class KSums(Baseline):
         self.n_iter_ = len(run.history)
 
     def _start(self, X: Rows, rng: np.random.Generator, budget: Budget) -> _Run:
-        """Sweep from random labels until few move."""
+        """Sweep from random labels until few samples move."""
         labels: Labels = (rng.permutation(len(X)) % self.n_clusters).astype(np.int32)
         sqnorm = np.einsum("ij,ij->i", X, X).astype(np.float64)
         clusters = _Clusters.of(X, sqnorm, labels, self.n_clusters)
@@ -122,7 +122,7 @@ class KSums(Baseline):
         while len(history) < self.max_iter:
             budget.tick(f"{len(history)} sweeps of a start done")
             n_moved = _sweep(X, sqnorm, labels, clusters)
-            clusters = _Clusters.of(X, sqnorm, labels, self.n_clusters)  # sheds rounding
+            clusters = _Clusters.of(X, sqnorm, labels, self.n_clusters)  # removes rounding errors
             history.append(clusters.objective)
             if n_moved == 0 or n_moved < int(self.tol * len(X)):
                 break
@@ -131,7 +131,7 @@ class KSums(Baseline):
 
 @dataclass(frozen=True)
 class _Run:
-    """Where one start ended."""
+    """Result of one start."""
 
     labels: Labels  # (n,)
     history: list[float]
@@ -139,7 +139,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Clusters:
-    """What the costs are made of."""
+    """Statistics of the clusters."""
 
     count: FloatArray  # (k,)
     total: FloatArray  # (k, d)

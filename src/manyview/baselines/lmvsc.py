@@ -115,7 +115,7 @@ class LMVSC(Baseline):
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n, V, m = data.n_samples, data.n_views, min(self.n_anchors, data.n_samples)
         budget.need(8 * n * (m * V + 2 * self.n_clusters), "the anchor graphs")
-        copies = 1 if self.scale is None else 2  # k-means centers a copy
+        copies = 1 if self.scale is None else 2  # k-means makes a centered copy
         widest = max(data.n_features)
         budget.need(
             copies * n * widest * data.dtype.itemsize + block_bytes(n, widest + m), "a view"
@@ -142,7 +142,7 @@ class LMVSC(Baseline):
 
 def _update_Z(Z: FloatArray, view: ScaledView, A: FloatArray, alpha: float, budget: Budget) -> None:
     """z_i = argmin ‖x_i − Aᵀz‖² + α‖z‖² on the simplex, for all rows of Z."""
-    center = A.mean(axis=0)  # z sums to one, so both may be centered: rounding shrinks
+    center = A.mean(axis=0)  # z sums to one, so both may be centered, which reduces rounding
     A = A - center
     G = A @ A.T + alpha * np.eye(len(A))
     for part in row_blocks(len(Z), view.n_features + len(A)):

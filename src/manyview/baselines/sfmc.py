@@ -58,7 +58,7 @@ from manyview.utils.types import FloatArray
 
 _MAX_ANCHORS = 5000
 _KMEANS_RUNS = 20
-_RESTS = 1e-10  # change of α
+_RESTS = 1e-10  # change of α at convergence
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -81,7 +81,7 @@ class SFMC(Baseline):
         Labels are the components of the graph, as published, or k clusters of its spectral
         embedding.
     quirks : bool, default=False
-        Follow the released program where it deviates from its formulas; see difference 1 above.
+        Follow the program where it deviates from its formulas; see difference 1 of the module.
     random_state : int, RandomState or None, default=None
         Seed of the k-means of ``finish="kmeans"``; components hardly depend on it.
     time_limit : float, optional
@@ -190,7 +190,7 @@ class SFMC(Baseline):
 
 
 def _score(views: Sequence[View]) -> FloatArray:
-    """Σ_v Σ_f (x_if − min_f) / max X_v: how high a sample stands above the least."""
+    """Σ_v Σ_f (x_if − min_f) / max X_v: score of a sample, relative to the minima."""
     score = np.zeros(views[0].shape[0])
     for X in views:
         top = float(X.max())
