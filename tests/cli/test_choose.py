@@ -41,7 +41,7 @@ def written(folder):
 def test_it_recommends_and_writes(folder, written):
     said = " ".join((folder / "written.txt").read_text().split())
     assert "4 clusters, high" in said
-    assert "For manyview fit: --clusters 4 --scale auto --lam 0.5" in said
+    assert "Options for manyview fit: --clusters 4 --scale auto --lam 0.5" in said
     assert sorted(path.name for path in written.iterdir()) == NAMES
     told = json.loads((written / "choice.json").read_text())
     assert (told["n_clusters"], told["has_structure"]) == (4, True)
@@ -78,7 +78,7 @@ def test_a_run_that_was_killed_goes_on(folder, written, n_kept):
 @pytest.mark.slow
 def test_the_number_alone_is_chosen_without_fits(folder, written):
     finished = choose(folder, "--out", "alone", "--no-tune")
-    assert "For manyview fit: --clusters 4" in finished.stdout.splitlines()
+    assert "Options for manyview fit: --clusters 4" in finished.stdout.splitlines()
     told = json.loads((folder / "alone" / "choice.json").read_text())
     assert (told["n_clusters"], told["advice"], told["settings"]) == (4, "", [])
     assert pd.read_csv(folder / "alone" / "settings.csv").empty

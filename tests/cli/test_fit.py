@@ -101,7 +101,7 @@ def test_result_has_the_command_the_files_and_the_columns(run):
     assert (stage["column"], stage["kind"], age["column"]) == ("stage", "categorical", "age")
     assert stage["effect"] == pytest.approx(1)
     assert stage["p_adjusted"] < 1e-20 < 0.001 < age["p_adjusted"]
-    assert "Not set against the clusters: 'site' (constant)." in result["notes"]
+    assert "Not tested for association: 'site' (constant)." in result["notes"]
 
 
 def test_the_page_is_whole(run):
@@ -124,7 +124,7 @@ def test_ctrl_c_is_one_sentence_and_leaves_nothing(files, tmp_path):
     _, err = running.communicate(timeout=60)
     assert (running.returncode, err) == (
         130,
-        "manyview: stopped by Ctrl-C; no file is half-written.\n",
+        "manyview: stopped by Ctrl-C; no incomplete file was left.\n",
     )
     assert inside(tmp_path) == []
 
@@ -147,13 +147,13 @@ def test_columns_that_are_not_tested_are_one_sentence_a_reason(command, files, t
     code, out, _ = command("fit", files / "rna.csv", "--clusters", 1, "--meta", clinical)
     said = " ".join(out.split())
     assert code == 0
-    assert "note Not set against the clusters: 'stage', 'age' (there is one cluster)." in said
+    assert "note Not tested for association: 'stage', 'age' (there is one cluster)." in said
     assert "5 rows about other samples left out" in said
 
 
 def test_one_column_set_aside_is_told_as_one(command, tables):
     tables["rna"].assign(batch="north").to_csv("batch.csv")
-    assert "batch: 1 column set aside: batch." in command("fit", "batch.csv", "--clusters", 3)[1]
+    assert "batch: 1 column ignored: batch." in command("fit", "batch.csv", "--clusters", 3)[1]
 
 
 def test_quiet_says_nothing_and_an_earlier_run_is_replaced(command, files, tmp_path):
@@ -262,7 +262,7 @@ def test_a_flag_does_not_look_as_if_it_took_a_value(command):
     for name in ("fit", "predict", "demo", "choose"):
         lines = command(name, "--help")[1].splitlines()
         (quiet,) = [line for line in lines if "--quiet" in line]
-        assert quiet.split()[2] == "Write"
+        assert quiet.split()[2] == "Print"
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def test_a_fit_numbers_the_samples(shards, command):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--samples", "columns"], "--samples: for tables only"),
+        (["--samples", "columns"], "--samples: only for tables"),
         (["--memory", "lots"], "--memory is 'lots'; expected a size such as 8GB"),
         (["--views", "img,img"], "expected 2 different names"),
     ],
@@ -116,7 +116,7 @@ def test_a_streamed_run_that_is_killed_goes_on_by_the_same_command(many_rows):
     assert "there lam was 0.5, now it is 0.3" in " ".join(other.stderr.split())
     resumed = subprocess.run([*program, "--out", "run"], **run)
     assert resumed.returncode == 0, resumed.stderr
-    assert "Going on where an earlier run was stopped" in resumed.stdout
+    assert "Resuming an earlier run that was stopped" in resumed.stdout
     assert not passes.exists()
     assert json.loads((many_rows / "run/result.json").read_text())["run"]["parameters"]["engine"]
     labels = [pd.read_csv(many_rows / out / "labels.csv") for out in ("whole", "run")]

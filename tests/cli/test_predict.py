@@ -116,8 +116,8 @@ MISTAKES = {
     "strange view": (["rna.csv", "--model", "run", "--views", "dna"], "has no view 'dna'"),
     "a view twice": (["rna.csv", "copy.csv", "--model", "run"], "both hold the view 'rna'"),
     "bad ending": (["rna.csv", "--model", "run", "--out", "x.doc"], "ends in .csv or .parquet"),
-    "no folder": (["rna.csv", "--model", "run", "--out", "no/x.csv"], "Make the folder first"),
-    "its own input": (["rna.csv", "--model", "run", "--out", "rna.csv"], "name another"),
+    "no folder": (["rna.csv", "--model", "run", "--out", "no/x.csv"], "Create the folder first"),
+    "its own input": (["rna.csv", "--model", "run", "--out", "rna.csv"], "Set another --out"),
     "same name twice": (["twice.csv", "--model", "run"], "has sample 'P01' twice"),
     "gaps": (["gaps.csv", "--model", "run"], "--nan feature-mean."),
 }

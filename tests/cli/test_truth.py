@@ -131,7 +131,7 @@ MISTAKES = {
     "no file": (["--truth", "none.csv::kind"], "There is no file none.csv"),
     "which column": (["--truth", "clinical.csv"], "say which one holds the classes"),
     "other samples": (["--truth", "others.csv"], "names no sample of the views"),
-    "too long": (["--truth", "long.npy"], "expected one class a sample, (90,)"),
+    "too long": (["--truth", "long.npy"], "long.npy has shape (91,); expected one class"),
     "no classes": (["--truth", "rna1"], "expected classes as text or whole numbers"),
     "all empty": (["--truth", "empty.csv"], "No sample has a known class"),
 }

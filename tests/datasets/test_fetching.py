@@ -194,7 +194,7 @@ def test_the_command_fetches_lists_and_does_not_fetch_twice(site, command, tmp_p
     path = tmp_path / "data" / f"{NAME}.npz"
     code, out, err = command("datasets")
     assert (code, err) == (0, "")
-    assert "There are no sets" in out
+    assert "There are no data sets" in out
     assert f"downloads: {NAME}." in out
     code, out, err = command("datasets", "fetch", NAME)
     assert (code, err) == (0, "")
@@ -204,7 +204,7 @@ def test_the_command_fetches_lists_and_does_not_fetch_twice(site, command, tmp_p
     assert len(site.requests) == 6
     code, out, _ = command("datasets", "fetch", NAME)
     assert code == 0
-    assert out.startswith(f"Here already; --force fetches it again: {path}\n")
+    assert out.startswith(f"Already present; --force downloads it again: {path}\n")
     assert len(site.requests) == 6
     code, out, _ = command("datasets", "fetch", NAME, "--force")
     assert code == 0

@@ -260,7 +260,7 @@ def test_printed_it_is_whole_and_light(load, result):
 def test_without_scripts_all_but_the_map_can_be_read(load, result):
     page = load(result, java_script_enabled=False)
     text = page.inner_text("main")
-    for heading in ("How sure is it?", "Did the fit come to rest?", "How to repeat it"):
+    for heading in ("How reliable are the labels?", "Did the fit converge?", "How to repeat it"):
         assert heading in text
     assert "The map needs JavaScript" in text
 

@@ -118,7 +118,7 @@ def test_of_many_samples_a_part_is_drawn_and_the_page_says_so(model, data, monke
     assert result["map"]["n_drawn"] == 40
     rows = unpacked(result["map"]["position"], "<u4")
     np.testing.assert_array_equal(unpacked(result["map"]["cluster"], "<u4"), model.labels_[rows])
-    assert "Of 90 samples 40 were drawn at random" in render_fit(result)
+    assert "The map shows a random 40 of the 90 samples" in render_fit(result)
 
 
 def test_long_names_are_cut_on_the_map(model, data):
@@ -162,7 +162,7 @@ def test_the_page_answers_without_its_script(result, model):
         "<1e−15",
         "rna.csv 1,234 age, sex",
         "1.25 s",
-        f"After {model.n_iter_} iterations and a last pass over the labels it had come to rest",
+        f"After {model.n_iter_} iterations and a last pass over the labels it had converged",
         "g0",
     ):
         assert part in text
@@ -270,7 +270,7 @@ def test_many_clusters_are_set_side_by_side_in_parts_that_fit_a_page(rng):
 def test_what_was_found_leaves_out_the_format_and_explains_matched(model, data):
     source = {"file": "a.csv", "format": "csv", "orientation": "columns", "matched": 7}
     text = " ".join(Page(render_fit(describe_fit(model, data, sources=[source]))).words)
-    assert "matched: in another view, too" in text
+    assert "matched: samples also found in another view" in text
     found = text.split("What was found")[1].split("Scaling of")[0]
     assert "samples in" in found
     assert "format" not in found

@@ -153,7 +153,7 @@ def test_where_a_view_is_missing_k_means_gets_the_mean(as_view, blobs, classes):
     data = MultiViewData.of([as_view(np.abs(first)), as_view(lacking)], present=present)
     model = OMVCDR(n_clusters=3, n_init=1, random_state=0).fit(data)
     result = describe_fit(model, data, truth=classes)
-    assert "k-means got the mean of each feature instead" in render_fit(result)
+    assert "missing rows of a view were replaced by the feature means" in render_fit(result)
     filled = np.abs(second)
     filled[::9] = filled[present[:, 1]].mean(axis=0)
     labels = KMeans(3, n_init=10, random_state=0).fit_predict(as_view(filled))
@@ -187,8 +187,8 @@ def test_classes_are_text_in_their_order(values, names):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ([1, 2], "expected one class a sample"),
-        ([[1], [2], [3]], "expected one class a sample"),
+        ([1, 2], "expected one class per sample"),
+        ([[1], [2], [3]], "expected one class per sample"),
         ([0.5, 1.5, 2.5], "'class' holds 0.5; expected classes as text or whole numbers"),
         ([None, "", np.nan], "No sample has a known class"),
     ],

@@ -32,7 +32,7 @@ def test_percent_does_not_round_to_nothing_or_all(share, text):
     ("n_doubtful", "text"),
     [
         (0, "No sample is doubtful"),
-        (50, "50 samples (5%) are doubtful: the next cluster"),
+        (50, "50 samples (5%) are doubtful: their second-best cluster"),
         (50, "The others are clear"),
         (300, "The clusters overlap."),
         (700, "most of them"),
@@ -61,7 +61,7 @@ def test_stability_in_words(stability, text):
     [
         ([1.0], "one view, v0"),
         ([0.5, 0.5], "about equally"),
-        ([0.2, 0.7, 0.1], "The view v1 did most (70%), v2 least (10%)"),
+        ([0.2, 0.7, 0.1], "The view v1 contributed most (70%), v2 least (10%)"),
     ],
 )
 def test_views_in_words(weights, text):

@@ -1,8 +1,8 @@
-"""The methods to compare with, on one interface; `BASELINES` maps their names to classes.
+"""Baselines with the interface of OMVCDR; `BASELINES` maps their names to classes.
 
-Each is one file with one dataclass; what several share stands in modules with an underscore
-(`*_kernels.py` are compiled loops of single methods, not the kernels of engines). They do not use
-engines: clarity first. OMVCDR itself is in `manyview.omvcdr`.
+One file and one dataclass per method; shared code is in modules with an underscore (`*_kernels.py`
+are compiled loops of single methods). For clarity, they do not use engines. OMVCDR itself is in
+`manyview.omvcdr`.
 """
 
 from manyview.base import MultiViewClusterer

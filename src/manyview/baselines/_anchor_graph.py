@@ -1,4 +1,4 @@
-"""Graphs that join each sample to its nearest anchors, anchors being samples themselves."""
+"""Bipartite graphs between samples and their nearest anchors, which are samples, too."""
 
 from typing import Any, TypeAlias
 
@@ -11,7 +11,7 @@ from manyview.baselines._structured_graph import Edges
 from manyview.data.conversion import View
 from manyview.utils.types import FloatArray, IntArray
 
-BLOCK = 2**23  # distances at a time: 64 MB
+BLOCK = 2**23  # distances per block: 64 MB
 
 Graph: TypeAlias = "sparse.csr_array[Any]"
 
@@ -25,9 +25,9 @@ def anchor_graph(X: View, anchors: IntArray, n_neighbors: int, budget: Budget) -
     anchors : array of int of shape (n_anchors,)
         Rows of X.
     n_neighbors : int
-        s; one less than there are anchors, at most.
+        s; at most the number of anchors minus one.
     budget : Budget
-        Asked between blocks of rows.
+        Checked between blocks of rows.
 
     Returns
     -------

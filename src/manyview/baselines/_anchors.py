@@ -1,4 +1,4 @@
-"""Pieces of the methods by anchors: scaled rows in blocks, polar factors, embeddings, k-means."""
+"""Shared by the anchor-based methods: scaled rows in blocks, spectral embeddings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from manyview.utils.types import FloatArray
 
 Scale = Literal["z"] | None
 
-_BLOCK_ENTRIES = 1 << 21  # 16 MB in float64: a block of all views stays near the cache
-_RANK_TOL = 1e-10  # of the largest eigenvalue; the published programs drop what lies below
+_BLOCK_ENTRIES = 1 << 21  # 16 MB in float64: a block of all views fits in the cache
+_RANK_TOL = 1e-10  # of the largest eigenvalue; the published programs drop smaller ones
 
 
 @dataclass(frozen=True)
 class ScaledView:
-    """A view, and what takes its rows to those the method reads: (x − mean) · factor."""
+    """A view with its scaling, (x − mean) · factor."""
 
     values: View  # (n, d_v)
     mean: FloatArray | None = None  # (d_v,)
@@ -26,7 +26,7 @@ class ScaledView:
 
     @property
     def n_features(self) -> int:
-        """Width, d_v."""
+        """Number of features, d_v."""
         return int(self.values.shape[1])
 
     def rows(self, part: slice) -> FloatArray:
@@ -40,7 +40,7 @@ class ScaledView:
         return cast("FloatArray", dense)
 
     def whole(self) -> View:
-        """All rows in the precision of the view; the view itself where nothing is scaled."""
+        """All rows in the dtype of the view; the view itself if it is not scaled."""
         if self.mean is None:
             return self.values
         scaled = np.empty(self.values.shape, dtype=self.values.dtype)
@@ -50,7 +50,7 @@ class ScaledView:
 
 
 def scale_view(X: View, scale: Scale) -> ScaledView:
-    """A view as it is, or with features of mean 0 and deviation 1 (n − 1); constant ones are 0."""
+    """A view as given, or with standardized features (ddof=1); constant features become 0."""
     view = ScaledView(X)
     if scale is None:
         return view
@@ -61,20 +61,20 @@ def scale_view(X: View, scale: Scale) -> ScaledView:
     for part in row_blocks(n, d_v):
         scatter += ((view.rows(part) - mean) ** 2).sum(axis=0)
     deviation = np.sqrt(scatter / max(n - 1, 1))
-    is_constant = deviation <= 1e-7 * np.abs(mean)  # what float32 rounding leaves
+    is_constant = deviation <= 1e-7 * np.abs(mean)  # up to float32 rounding
     factor = np.divide(1, deviation, out=np.zeros(d_v), where=~is_constant)
     return ScaledView(X, mean, factor)
 
 
 def row_blocks(n_samples: int, width: int) -> Iterator[slice]:
-    """Cut the samples into blocks of rows of bounded size."""
+    """Split the samples into blocks of rows of bounded size."""
     step = max(_BLOCK_ENTRIES // max(width, 1), 64)
     for start in range(0, n_samples, step):
         yield slice(start, min(start + step, n_samples))
 
 
 def block_bytes(n_samples: int, width: int) -> int:
-    """Bytes of such a block, and of one work array of its size."""
+    """Bytes of a block and of one work array of the same size."""
     return 16 * width * min(n_samples, max(_BLOCK_ENTRIES // max(width, 1), 64))
 
 

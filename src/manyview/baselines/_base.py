@@ -1,4 +1,4 @@
-"""What the methods to compare with share: complete views, and limits of time and memory."""
+"""Base class of the baselines: complete views, and limits of time and memory."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from manyview.exceptions import DeclinedError, ViewError
 
 @dataclass(eq=False, repr=False)
 class Baseline(MultiViewClusterer):
-    """Base of the baselines. Subclasses implement `_cluster(data, budget)`.
+    """Base class of the baselines. Subclasses implement `_cluster(data, budget)`.
 
-    They also have the parameters `time_limit` (seconds) and `memory_limit` (bytes); None sets no
-    limit. A method that would exceed a limit declines with a sentence that names it.
+    All have the parameters `time_limit` (seconds) and `memory_limit` (bytes); None sets no limit.
+    A fit that would exceed a limit raises DeclinedError, which states the limit.
     """
 
     n_clusters: int = param(8, COUNT)
@@ -30,14 +30,14 @@ class Baseline(MultiViewClusterer):
         if data.present is not None:
             msg = (
                 f"{name} expects every sample in every view; {(~data.present).sum()} row(s) of the "
-                "views are missing. Use OMVCDR, which takes incomplete views, or drop those "
+                "views are missing. Use OMVCDR, which supports missing views, or drop those "
                 "samples."
             )
             raise ViewError(msg)
         self._cluster(data.in_memory(), Budget(name, self.time_limit, self.memory_limit))
 
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
-        """Set `labels_` and what else the method learns; ask the budget before and during work."""
+        """Set `labels_` and other attributes; checks the budget before and during the fit."""
         raise NotImplementedError
 
 
@@ -51,7 +51,7 @@ class Budget:
     started: float = field(default_factory=time.monotonic)
 
     def need(self, n_bytes: float, what: str) -> None:
-        """Decline where an array, named by `what`, would not fit into the memory limit."""
+        """Raise DeclinedError if an array, named by `what`, would exceed the memory limit."""
         if self.memory_limit is not None and n_bytes > self.memory_limit:
             msg = (
                 f"{self.method} needs {n_bytes / 1e9:.3g} GB for {what}; "
@@ -60,7 +60,7 @@ class Budget:
             raise DeclinedError(msg)
 
     def tick(self, done: str = "") -> None:
-        """Decline where the time limit is over; called between iterations."""
+        """Raise DeclinedError after the time limit; called between iterations."""
         spent = time.monotonic() - self.started
         if self.time_limit is not None and spent > self.time_limit:
             msg = (

@@ -1,4 +1,4 @@
-"""Small steps that several baselines share: polar factors, sums over clusters, the last k-means."""
+"""Shared steps of the baselines: polar factors, sums over clusters, the final k-means."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _CHUNK_ROWS = 8192  # few enough for float32 sums, many enough for BLAS
 
 
 def dense(rows: Any) -> NDArray[Any]:
-    """Rows, or a product with them, as a dense array; what is dense is not copied."""
+    """Rows, or a product with them, as a dense array; dense arrays are not copied."""
     return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
 
 
 def polar(B: NDArray[Any]) -> NDArray[Any]:
-    """U Wᵀ of B = U Σ Wᵀ: of all orthonormal Q the one of largest tr(QᵀB).
+    """U Wᵀ of B = U Σ Wᵀ: the orthonormal Q with the largest tr(QᵀB).
 
     The factors come through the small side, and are orthonormal whatever the rank of B.
     """
@@ -35,13 +35,13 @@ def polar(B: NDArray[Any]) -> NDArray[Any]:
 
 
 def inverse_weights(loss: FloatArray) -> FloatArray:
-    """α_v = l_v⁻¹ / Σ_u l_u⁻¹, the minimum of Σ α_v² l_v on the simplex; zeros share it all."""
+    """α_v = l_v⁻¹ / Σ_u l_u⁻¹, the minimum of Σ α_v² l_v on the simplex; zero losses share it."""
     inverse = 1 / np.maximum(loss, 1e-12 * loss.max() + np.finfo(float).tiny)
     return np.asarray(inverse / inverse.sum())
 
 
 def cluster_sums(X: NDArray[Any], labels: IntArray, k: int) -> FloatArray:
-    """Yᵀ X, added up in float64 over products of one-hot chunks, which BLAS does fastest."""
+    """Yᵀ X, summed in float64 over products with one-hot chunks, which is fastest with BLAS."""
     total = np.zeros((k, X.shape[1]))
     one_hot = np.eye(k, dtype=X.dtype)
     for start in range(0, len(X), _CHUNK_ROWS):
@@ -51,7 +51,7 @@ def cluster_sums(X: NDArray[Any], labels: IntArray, k: int) -> FloatArray:
 
 
 def unit_rows(U: NDArray[Any]) -> NDArray[Any]:
-    """Rows divided by their norms; zero rows stay."""
+    """Rows divided by their norms; zero rows are unchanged."""
     norms = np.sqrt(np.einsum("ij,ij->i", U, U))
     return np.asarray(U / np.where(norms > 0, norms, 1)[:, None])
 
@@ -65,7 +65,7 @@ def best_kmeans(
     *,
     init: Literal["k-means++", "random"] = "k-means++",
 ) -> KMeans:
-    """scikit-learn's k-means of least inertia; the budget is asked between the starts."""
+    """Best of `n_init` starts of scikit-learn's k-means; checks the budget between them."""
     best: KMeans | None = None
     for start in range(n_init):
         budget.tick(f"{start} of {n_init} k-means runs done")

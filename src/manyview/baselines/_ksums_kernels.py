@@ -1,7 +1,7 @@
 """The sequential sweep of KSums, compiled.
 
-A sample sees the clusters as the samples before it left them. Products with the cluster sums are
-taken for a block of rows at once, by BLAS; each move corrects those of the rows that follow.
+Samples move one after the other, and each move changes the clusters at once. Products with the
+cluster sums are computed by BLAS for a block of rows; each move corrects those of later rows.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ def sweep(
     sum_squares: FloatArray,  # IN/OUT (k,): sums of ‖x‖²
     tolerance: float,
 ) -> int:
-    """y_i ← argmin_c n_c ‖x_i‖² − 2 x_iᵀt_c + q_c, i in order; how many moved."""
+    """y_i ← argmin_c n_c ‖x_i‖² − 2 x_iᵀt_c + q_c, i in order; returns the number of moves."""
     n, k = len(X), len(count)
     n_moved = 0
     for start in range(0, n, BLOCK_ROWS):

@@ -14,7 +14,7 @@ from manyview.utils.types import FloatArray
 
 @dataclass(frozen=True)
 class State:
-    """What an iteration leaves behind, all of (K, n)."""
+    """State after an iteration; all arrays are (K, n)."""
 
     C: FloatArray
     E: FloatArray
@@ -25,7 +25,7 @@ class State:
 def iterate(
     before: State, s: FloatArray, A: FloatArray, mu: float, lams: tuple[float, float]
 ) -> tuple[State, float, float]:
-    """J, C, E and the multipliers once; also the objective and the largest residual."""
+    """Update J, C, E and the multipliers; return also objective and largest residual."""
     lam1, lam2 = lams
     J, nuclear = threshold(before.C + before.Y2 / mu, lam1 / mu)
     pull = s * (s * A - before.E + before.Y1 / mu)
@@ -40,7 +40,7 @@ def iterate(
 
 
 def threshold(A: FloatArray, by: float) -> tuple[FloatArray, float]:
-    """argmin by ‖J‖_* + ½‖J − A‖², and ‖J‖_*; singular values through the small side."""
+    """argmin by ‖J‖_* + ½‖J − A‖², and ‖J‖_*; from the smaller Gram matrix."""
     values, U = linalg.eigh(A @ A.T)
     sigma = np.sqrt(np.maximum(values, 0))
     left = np.maximum(sigma - by, 0)
@@ -51,7 +51,7 @@ def threshold(A: FloatArray, by: float) -> tuple[FloatArray, float]:
 
 
 def shrink_columns(A: FloatArray, by: float) -> FloatArray:
-    """argmin by ‖E‖_{2,1} + ½‖E − A‖²: columns shortened by that much."""
+    """argmin by ‖E‖_{2,1} + ½‖E − A‖²: shrinks the norms of the columns."""
     norms = _column_norms(A)
     return A * (np.maximum(norms - by, 0) / np.where(norms > 0, norms, 1))
 

@@ -37,7 +37,7 @@ def sweep_labels(
     total: FloatArray,  # IN/OUT (D, k): clusters last, so that the costs are one vector
     sqnorm: FloatArray,  # IN/OUT (k,)
 ) -> int:
-    """y_i ← argmin_c Σ_{j∈c} ‖z_i − z_j‖², i in file order; how many moved; eq. (sum)."""
+    """y_i ← argmin_c Σ_{j∈c} ‖z_i − z_j‖², i in file order; returns the moves; eq. (sum)."""
     n, D = Z.shape
     k = count.size
     cost = np.empty(k)

@@ -1,4 +1,4 @@
-"""Views as dense arrays, scaled as `scale` says: what OMVCDR applies on the fly, materialized."""
+"""Scaled views as dense arrays; OMVCDR applies the same scaling on the fly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VIEW = Allowed(
 
 
 def scaled_views(data: MultiViewData, scale: Scale, budget: Budget) -> list[Rows]:
-    """One dense array a scaled view; views that are dense and taken as given are not copied."""
+    """One dense array per scaled view; dense views without scaling are not copied."""
     names: tuple[str | None, ...] = (None,) if scale is None else scaling_names(scale)
     copied = [X for X in data.arrays if scale is not None or sparse.issparse(X)]
     n_entries = len(names) * sum(X.shape[0] * X.shape[1] for X in copied)
@@ -41,7 +41,7 @@ def scaled_views(data: MultiViewData, scale: Scale, budget: Budget) -> list[Rows
 
 
 def joined_views(data: MultiViewData, scale: Scale, view: int | None, budget: Budget) -> Rows:
-    """One view, or all side by side, as one array."""
+    """One view, or all views concatenated, as one array."""
     if view is not None:
         last = data.n_views - 1
         check_parameter("view", view, Allowed(f"at most {last}", lambda v: v <= last))
@@ -51,7 +51,7 @@ def joined_views(data: MultiViewData, scale: Scale, view: int | None, budget: Bu
     if len(views) == 1:
         return views[0]
     n_entries = data.n_samples * sum(X.shape[1] for X in views)
-    budget.need(2 * n_entries * data.dtype.itemsize, "the views side by side")
+    budget.need(2 * n_entries * data.dtype.itemsize, "the concatenated views")
     return np.hstack(views)
 
 

@@ -1,8 +1,8 @@
-"""Quadratic programs on the simplex, compiled: an active set for each row, all with one Hessian.
+"""Quadratic programs on the simplex, compiled: active sets by row, with one Hessian for all.
 
-The support S of a row grows by the entry of lowest gradient and shrinks where the minimiser on S
-leaves the simplex. G_S = LLᵀ grows by a row at a time, so a step is O(m |S|), and a row usually
-ends after little more than |S| steps: anchors near a sample are few.
+The support S of a row grows by the entry with the lowest gradient, and shrinks if the minimizer on
+S leaves the simplex. G_S = LLᵀ grows by one row per step, so a step is O(m |S|), and a row usually
+takes little more than |S| steps, since few anchors are close to a sample.
 """
 
 import numpy as np
@@ -57,7 +57,7 @@ def _append(
     size: int,
     enter: int,
 ) -> int:
-    """Add an entry to S, its row to L, and its part to L⁻¹c and L⁻¹1; the new size of S."""
+    """Add an entry to S, its row to L, and its part to L⁻¹c and L⁻¹1; returns the size of S."""
     pivot, y, q = G[enter, enter], c[enter], 1.0
     for a in range(size):
         value = G[enter, support[a]]
@@ -81,7 +81,7 @@ def _append(
 def _factorize(
     G: FloatArray, c: FloatArray, support: IntArray, L: FloatArray, inner: FloatArray, kept: int
 ) -> int:
-    """Build L for the first entries of S anew."""
+    """Recompute L for the first entries of S."""
     size = 0
     for a in range(kept):
         size = _append(G, c, support, L, inner, size, support[a])
@@ -103,7 +103,7 @@ def _minimise(L: FloatArray, inner: FloatArray, size: int) -> float:
 
 @njit(cache=True)
 def _advance(z: FloatArray, support: IntArray, target: FloatArray, size: int) -> int:
-    """Go from z towards the target as far as z ≥ 0; entries that reach zero leave S."""
+    """Move z towards the target while z ≥ 0; entries that reach zero leave S."""
     step, first = 1.0, -1
     for a in range(size):
         old = z[support[a]]
@@ -129,7 +129,7 @@ def _advance(z: FloatArray, support: IntArray, target: FloatArray, size: int) ->
 def _steepest(
     G: FloatArray, c: FloatArray, z: FloatArray, support: IntArray, size: int, gradient: FloatArray
 ) -> int:
-    """Entry outside S of lowest gradient Gz − c; entries of S get +∞."""
+    """Entry outside S with the lowest gradient Gz − c; entries of S get +∞."""
     gradient[:] = -c
     for a in range(size):
         gradient += z[support[a]] * G[support[a]]

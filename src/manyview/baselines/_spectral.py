@@ -19,14 +19,14 @@ _SMALL = 500  # samples; below, a dense decomposition is as fast as Lanczos'
 
 @dataclass(frozen=True)
 class KernelSpectrum:
-    """Eigenvalues of a kernel that are not negligible, and their vectors."""
+    """Non-negligible eigenvalues of a kernel, and their eigenvectors."""
 
     values: FloatArray  # (r,)
     vectors: FloatArray  # (n, r)
 
 
 def kernel_spectrum(views: Sequence[View], budget: Budget) -> KernelSpectrum:
-    """Spectrum of Σ_v L X_v X_vᵀ L, rows of X_v of norm one, through the small side.
+    """Spectrum of Σ_v L X_v X_vᵀ L, with rows of unit norm, from the smaller side.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def kernel_spectrum(views: Sequence[View], budget: Budget) -> KernelSpectrum:
         values, vectors = linalg.eigh(kernel)
         is_kept = values > _NEGLIGIBLE * values[-1]
         return KernelSpectrum(values[is_kept], vectors[:, is_kept])
-    budget.need(24.0 * n * width, "the views side by side")
+    budget.need(24.0 * n * width, "the concatenated views")
     joined = np.hstack([dense(X) for X in units])
     joined -= joined.mean(axis=0)
     values, vectors = linalg.eigh(joined.T @ joined)
@@ -102,7 +102,7 @@ def spectral_rows(
 
 
 def _unit_rows(X: View) -> Any:
-    """Rows of norm one; rows of zeros stay."""
+    """Rows divided by their norms; zero rows are unchanged."""
     X = X.astype(np.float64)
     norms = np.sqrt(np.asarray((X * X).sum(axis=1)).ravel())
     return sparse.diags_array(1 / np.where(norms > 0, norms, 1)) @ X

@@ -1,4 +1,4 @@
-"""Bipartite graphs made to fall into a given number of components, on sparse supports.
+"""Bipartite graphs with a given number of connected components, on sparse supports.
 
 Edges are flat arrays; nothing has samples × anchors entries. The constraint is on the eigenvalues
 of P̂ᵀP̂, P̂ = D₁^(-1/2) P D₂^(-1/2): as many of them equal 1 as P has components.
@@ -20,25 +20,25 @@ _MAX_PASSES = 50
 _FIRST_LAM = 0.1
 _SLACK = 1e-7  # of a sum of eigenvalues
 _SMALL = 200  # anchors; below, a dense decomposition is as fast as Lanczos'
-_FIRST_DEGREES = (1.0, 10.0)  # what the released program takes for D₁ and D₂ in its first pass
+_FIRST_DEGREES = (1.0, 10.0)  # D₁ and D₂ of the released program in its first pass
 
 
 @dataclass(frozen=True)
 class Edges:
-    """Which sample meets which anchor."""
+    """Edges between samples and anchors."""
 
     rows: IntArray  # (E,): sample
     cols: IntArray  # (E,): anchor
     shape: tuple[int, int]  # samples, anchors
 
     def where(self, is_kept: NDArray[np.bool_]) -> "Edges":
-        """Those marked."""
+        """The selected edges."""
         return Edges(self.rows[is_kept], self.cols[is_kept], self.shape)
 
 
 @dataclass(frozen=True)
 class StructuredGraph:
-    """A graph on the support it was given, and its components."""
+    """A graph on a given support, and its connected components."""
 
     values: FloatArray  # (E,)
     labels: NDArray[np.int32]  # (n,): component of each sample, the largest first
@@ -49,7 +49,7 @@ class StructuredGraph:
 
 @dataclass(frozen=True)
 class _Spectrum:
-    """Leading singular vectors of P̂, scaled by √½, and what they are made from."""
+    """Leading singular vectors of P̂, scaled by √½, and the arrays they are computed from."""
 
     left: FloatArray  # (n, <= k)
     right: FloatArray  # (m, <= k)
@@ -76,7 +76,7 @@ def structure_graph(
     is_released: bool = False,
     tick: Callable[[], None] = lambda: None,
 ) -> StructuredGraph:
-    """The graph nearest to G, on its support, that falls into k components.
+    """The graph closest to G, on its support, with k connected components.
 
     P = (S + T)/2 with simplex rows S and simplex columns T, both nearest to G − λ/2 dist; dist_ij =
     ‖u_i/√d₁_i − v_j/√d₂_j‖², and λ doubles or halves until the number of components is k.
@@ -118,7 +118,7 @@ def structure_graph(
         elif found.eigenvalues.sum() > n_clusters + 1 - _SLACK:
             lam /= 2
             if not is_released:
-                continue  # from the vectors before
+                continue  # from the previous vectors
         else:
             break
         U, V = found.points()
@@ -163,7 +163,7 @@ def _project(edges: Edges, values: FloatArray) -> FloatArray:
 
 
 def _distances(edges: Edges, U: FloatArray, V: FloatArray) -> FloatArray:
-    """‖u_i − v_j‖² along the edges, a dimension at a time: (E, k) arrays would be the largest."""
+    """‖u_i − v_j‖² along the edges, one dimension at a time, to avoid (E, k) arrays."""
     distances = np.zeros(len(edges.rows))
     for u, v in zip(U.T, V.T, strict=True):
         distances += (u[edges.rows] - v[edges.cols]) ** 2
@@ -222,7 +222,7 @@ def _leading(
     start: FloatArray,
     tick: Callable[[], None],
 ) -> tuple[FloatArray, FloatArray]:
-    """Largest eigenvalues of P̂ᵀP̂ beside those of the known vectors, descending, and vectors."""
+    """Largest eigenvalues of P̂ᵀP̂, without the known vectors, descending, and eigenvectors."""
     m = hat.shape[1]
     transposed = hat.T.tocsr()
     if m <= _SMALL or n_more > m // 4:

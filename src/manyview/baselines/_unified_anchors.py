@@ -1,4 +1,4 @@
-"""The model that SMVSC and FPMVS share: one set of anchors and one graph for all views.
+"""The model of SMVSC and FPMVS: one set of anchors and one anchor graph for all views.
 
 With W_v of orthonormal columns (d_v, d), A (d, m), rows of Z (n, m) on the simplex, weights a on
 the simplex::
@@ -36,18 +36,18 @@ _FIRST_JUDGED = 10  # no stop before this iteration, as in the published program
 
 @dataclass(frozen=True)
 class Rule:
-    """What distinguishes the methods."""
+    """The options in which the methods differ."""
 
     n_anchors: int  # m
     n_dims: int  # d, at most min_v d_v, and at most n
     lam: float
-    weight_power: float = 1.0  # a_v ∝ ‖residual of v‖^(−2 weight_power); 1 minimises J
+    weight_power: float = 1.0  # a_v ∝ ‖residual of v‖^(−2 weight_power); 1 minimizes J
     has_quirks: bool = False  # z_i from targets without a_v², as if AᵀA = I
 
 
 @dataclass(frozen=True)
 class State:
-    """What one iteration leaves behind."""
+    """State after one iteration."""
 
     bases: list[FloatArray]  # v: (d_v, d), W_v
     anchors: FloatArray  # (d, m), A
@@ -57,7 +57,7 @@ class State:
 
 
 class UnifiedAnchorClusterer(Baseline):
-    """Fit, embedding and k-means of both methods; subclasses give the `_rule` and the stop."""
+    """Fit, embedding and k-means of both methods; subclasses define `_rule` and `tol`."""
 
     scale: Scale
     max_iter: int
@@ -72,7 +72,7 @@ class UnifiedAnchorClusterer(Baseline):
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n = data.n_samples
         rule = self._rule(n, min(data.n_features))
-        # Z, the embedding and what k-means copies of it
+        # Z, the embedding and its copies in k-means
         n_bytes = 32 * n * rule.n_anchors + block_bytes(n, sum(data.n_features))
         budget.need(n_bytes, "the anchor graph and a block of rows")
         views = [scale_view(X, self.scale) for X in data.arrays]
@@ -90,7 +90,7 @@ class UnifiedAnchorClusterer(Baseline):
 
 
 def states(views: Sequence[ScaledView], rule: Rule) -> Iterator[State]:
-    """Alternate W, A, Z and a for ever, from Z = I for the first m samples and a = 1/V."""
+    """Alternate W, A, Z and a endlessly, from Z = I for the first m samples and a = 1/V."""
     n, V, m = views[0].values.shape[0], len(views), rule.n_anchors
     a, A = np.full(V, 1 / V), None
     bases = _first_bases(views, rule)
@@ -113,7 +113,7 @@ def states(views: Sequence[ScaledView], rule: Rule) -> Iterator[State]:
 
 
 def _first_bases(views: Sequence[ScaledView], rule: Rule) -> list[FloatArray]:
-    """W_v = I, the first d features; where all of them are blank, the polar factor of d samples."""
+    """W_v = I, the first d features; if these are zero, the polar factor of d samples."""
     bases = [np.eye(view.n_features, rule.n_dims) for view in views]
     first = [view.rows(slice(0, max(rule.n_anchors, rule.n_dims))) for view in views]
     if any((X @ W).any() for X, W in zip(first, bases, strict=True)):
@@ -129,7 +129,7 @@ def _update_A(
     old: FloatArray | None,
     gram: FloatArray,
 ) -> FloatArray:
-    """A = polar(B), B = Σ_v a_v² W_vᵀ C_v; a step that lowers J where m > d.
+    """A = polar(B), B = Σ_v a_v² W_vᵀ C_v; if m > d, a step that decreases J.
 
     There AᵀA = I cannot hold, ‖ZAᵀ‖² depends on A, and polar(B) is no minimiser. Its part that is
     concave on {AAᵀ = I}, tr A(ZᵀZ − μI)Aᵀ with μ the largest eigenvalue, lies below its tangent.
@@ -184,7 +184,7 @@ def _sqnorm(view: ScaledView) -> float:
 def _sweep_to_convergence(
     iterations: Iterator[State], max_iter: int, tol: float, budget: Budget
 ) -> tuple[State, list[float]]:
-    """Iterate until J changes by less than `tol` of itself; also J after each iteration."""
+    """Iterate until J changes by less than `tol` of its value; returns also the history of J."""
     history: list[float] = []
     for state in islice(iterations, max_iter):
         history.append(state.objective)

@@ -8,10 +8,10 @@ simplex, β ≥ 0 of norm one::
 
     J = ½ Σ_p α_p² Σ_v ‖X_v − Z_p H_pvᵀ‖² / V² − Σ_p β_p tr(W_p Fᵀ Z_p)
 
-F (n × k) is the consensus; its rows, scaled to norm one, go to k-means.
+F (n × k) is the consensus; its rows, scaled to norm one, are clustered by k-means.
 
 Complexity: with D = k m(m+1)/2 dimensions in all, an iteration takes O(n D (Σ_v d_v + mk)) time;
-memory is O(n D) beside the scaled views.
+memory is O(n D) in addition to the scaled views.
 
 Differences from the published program:
 
@@ -19,10 +19,10 @@ Differences from the published program:
    minimizer is 1/e_p, the default.
 2. Z_p starts as the unit vectors of the first pk samples, so the result depends on the order of
    the rows, and the public files are sorted by class. ``init="random"`` takes samples at random.
-3. It reports the best of 50 k-means runs by each measure, with the labels known; the papers report
-   means. Ours is the run of least inertia among `n_init`.
-4. Where there are fewer samples than pk, a space has one dimension a sample.
-5. β has no negative entries, by clipping; the program takes what the traces give.
+3. It reports the best of 50 k-means runs for each metric, given the true labels; the papers report
+   means. We keep the run with the lowest inertia of `n_init`.
+4. With fewer than pk samples, a space has as many dimensions as there are samples.
+5. Negative entries of β are set to zero; the program keeps them.
 """
 
 from __future__ import annotations
@@ -55,26 +55,26 @@ class AWMVC(Baseline):
     n_spaces : int, default=3
         Number of latent spaces, m; they have k, 2k, ..., mk dimensions.
     weight_power : float, default=1.0
-        Space weights are losses to the power of minus this. 1 is the minimizer, 0.5 is what the
-        published program computes; with others than 1 the objective may rise.
+        The weight of a space is its loss to the power of minus this. 1 is the minimizer, 0.5 the
+        value of the published program; with values other than 1 the objective may increase.
     init : {"identity", "random"}, default="identity"
         Samples that the spaces start from: the first ones, as published, or random ones.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="z"
         Scaling of the views; see OMVCDR.
     n_init : int, default=10
-        Number of k-means runs on the consensus; the least inertia wins.
+        Number of k-means runs on the consensus; the one with the lowest inertia is kept.
     max_iter : int, default=101
-        Most iterations; the default is the program's.
+        Maximum number of iterations; the default is that of the program.
     tol : float, default=1e-5
-        Stop once the objective changes by less than this share of itself.
+        Relative tolerance: stop once the objective changes by less than this share of its value.
     random_state : int, RandomState or None, default=None
         Seed of k-means, and of ``init="random"``.
     time_limit : float, optional
-        Seconds; a fit that takes longer declines.
+        Seconds; a fit that takes longer raises DeclinedError.
     memory_limit : float, optional
-        Bytes beside the views; a fit that needs more declines.
+        Bytes in addition to the views; a fit that needs more raises DeclinedError.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class AWMVC(Baseline):
     def _sweep_to_convergence(
         self, states: Iterator[_State], budget: Budget
     ) -> tuple[_State, list[float]]:
-        """Take states until J settles; also J after each."""
+        """Iterate until J converges; returns the last state and the history of J."""
         history: list[float] = []
         for state in islice(states, self.max_iter):
             history.append(state.objective)
@@ -150,7 +150,7 @@ class AWMVC(Baseline):
 
 @dataclass(frozen=True)
 class _State:
-    """What one iteration leaves behind; spaces are side by side."""
+    """State after one iteration; the spaces are concatenated."""
 
     bases: list[FloatArray]  # v: (d_v, D), H_pv
     embedding: FloatArray  # (n, D), Z_p
@@ -164,7 +164,7 @@ class _State:
 def _states(
     views: list[Rows], Z: FloatArray, dims: list[int], k: int, power: float
 ) -> Iterator[_State]:
-    """Alternate H, F, W, Z, α and β for ever, from Z, W = I and equal weights."""
+    """Alternate H, F, W, Z, α and β endlessly, from Z, W = I and equal weights."""
     V, m = len(views), len(dims)
     sum_squares = sum(float(np.einsum("ij,ij->i", X, X).sum(dtype=np.float64)) for X in views)
     W = [np.eye(d_p, k) for d_p in dims]
@@ -229,5 +229,5 @@ def _times(X: Rows, B: FloatArray) -> FloatArray:
 
 
 def _by_space(array: FloatArray, dims: list[int]) -> list[FloatArray]:
-    """Cut the last axis into the spaces it holds side by side."""
+    """Split the last axis into the spaces."""
     return np.split(array, np.cumsum(dims)[:-1], axis=-1)

@@ -1,21 +1,22 @@
-"""BestSingleView: k-means on each view; the view that the others agree with most, without labels.
+"""BestSingleView: k-means on each view; returns the view that agrees most with the others.
 
 P. J. Rousseeuw, "Silhouettes: a graphical aid to the interpretation and validation of cluster
-analysis", Journal of Computational and Applied Mathematics, 1987, for the choice between equals.
+analysis", Journal of Computational and Applied Mathematics, 1987, to break ties.
 
 Objective, for each view v, over one-hot labels Y_v and centers C_v::
 
     J_v = ‖X_v − Y_v C_v‖²
 
 These are not comparable between views. The score of a view is the mean normalized mutual
-information of its labels with those of each other view: structure that several views show is
-less likely to be noise of one. Where scores are equal, as they always are of two views, the larger
-silhouette on a sample decides, and then the earlier view.
+information between its labels and those of each other view: structure that is found in several
+views is less likely to be noise. Ties, as always with two views, are broken by the larger
+silhouette on a subset, then by the order of the views.
 
-Complexity: k-means on each view, O(n k Σ_v d_v) time an iteration; V² comparisons of labels, O(n)
+Complexity: k-means on each view, O(n k Σ_v d_v) time per iteration; V² comparisons of labels, O(n)
 each; silhouettes on at most 1000 rows. Memory is O(n max_v d_v) for a scaled copy.
 
-Differences from the best view of published tables: those choose with the labels known.
+Differences from published tables: those choose the best view with the true labels; here, no labels
+are used.
 """
 
 from __future__ import annotations
@@ -39,35 +40,35 @@ Labels = NDArray[np.int32]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BestSingleView(Baseline):
-    """The one view whose clusters the other views confirm best, clustered by k-means.
+    """k-means on the single view whose clusters agree most with those of the other views.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters, k.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="z"
-        How views are scaled; see OMVCDR. Of a list, the scaled views stand side by side.
+        Scaling of the views; see OMVCDR. With a list, the scaled views are concatenated.
     n_init : int, default=10
-        Number of starts on each view; the least inertia wins.
+        Number of starts on each view; the one with the lowest inertia is kept.
     random_state : int, RandomState or None, default=None
-        Seed of the starts, and of the sample for the silhouettes.
+        Seed of the starts, and of the subset for the silhouettes.
     time_limit : float, optional
-        Seconds; a fit that takes longer declines.
+        Seconds; a fit that takes longer raises DeclinedError.
     memory_limit : float, optional
-        Bytes beside the views; a fit that needs more declines.
+        Bytes in addition to the views; a fit that needs more raises DeclinedError.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
 
     Attributes
     ----------
     labels_ : array of int32 of shape (n_samples,)
-        Cluster of each sample, by the view chosen.
+        Cluster of each sample, in the chosen view.
     best_view_ : int
         Index of that view.
     view_scores_ : array of shape (n_views,)
-        Mean normalized mutual information of each view's clusters with those of the others.
+        Mean normalized mutual information between the clusters of each view and of the others.
     view_silhouettes_ : array of shape (n_views,)
-        Silhouette of each view's clusters in that view, on a sample.
+        Silhouette of the clusters of each view in that view, on a subset.
 
     References
     ----------
@@ -107,7 +108,7 @@ class BestSingleView(Baseline):
 
 
 def _agreement(partitions: list[Labels]) -> FloatArray:
-    """Mean normalized mutual information with the other partitions; one for a single one."""
+    """Mean normalized mutual information with the other partitions; 1 for a single partition."""
     V = len(partitions)
     table = np.eye(V)
     for u in range(V):
@@ -117,6 +118,6 @@ def _agreement(partitions: list[Labels]) -> FloatArray:
 
 
 def _silhouette(rows: Rows, labels: Labels) -> float:
-    """Mean silhouette; the lowest possible where it is not defined."""
+    """Mean silhouette; −1 if it is not defined."""
     n_found = len(np.unique(labels))
     return float(silhouette_score(rows, labels)) if 1 < n_found < len(labels) else -1.0

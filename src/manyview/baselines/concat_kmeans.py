@@ -1,4 +1,4 @@
-"""ConcatKMeans: k-means on the views side by side, what is commonly done today.
+"""ConcatKMeans: k-means on the concatenated views, the most common approach.
 
 S. Lloyd, "Least squares quantization in PCM", IEEE Transactions on Information Theory, 1982;
 D. Arthur and S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA, 2007.
@@ -7,10 +7,11 @@ Objective, over one-hot labels Y and centers C_v::
 
     J = Σ_v ‖X_v − Y C_v‖²
 
-Complexity: an iteration takes O(n k Σ_v d_v) time; memory is O(n Σ_v d_v), for the joined copy.
+Complexity: an iteration takes O(n k Σ_v d_v) time; memory is O(n Σ_v d_v), for the
+concatenated copy.
 
-Differences from scikit-learn's `KMeans` on a joined array: views are scaled first, and the limits
-of time and memory are asked between the starts.
+Differences from scikit-learn's `KMeans` on a concatenated array: views are scaled first, and the
+limits of time and memory are checked between the starts.
 """
 
 from __future__ import annotations
@@ -28,24 +29,24 @@ from manyview.data.views import MultiViewData
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ConcatKMeans(Baseline):
-    """Views side by side, clustered by k-means.
+    """k-means on the concatenated views.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters, k.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="z"
-        Scaling of the views; see OMVCDR. z-scores are what textbooks advise.
+        Scaling of the views; see OMVCDR. z-scores are the usual recommendation.
     n_init : int, default=10
-        Number of starts; the least inertia wins.
+        Number of starts; the one with the lowest inertia is kept.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     time_limit : float, optional
-        Seconds; a fit that takes longer declines.
+        Seconds; a fit that takes longer raises DeclinedError.
     memory_limit : float, optional
-        Bytes beside the views; a fit that needs more declines.
+        Bytes in addition to the views; a fit that needs more raises DeclinedError.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
 
     Attributes
     ----------
@@ -54,7 +55,7 @@ class ConcatKMeans(Baseline):
     cluster_centers_ : array of shape (n_clusters, n_features)
         Centers, in the units of the scaled views.
     inertia_ : float
-        Objective of the start that won.
+        Objective of the best start.
     n_iter_ : int
         Number of its iterations.
 

@@ -1,4 +1,4 @@
-"""ConcatSpectral: spectral clustering of the views side by side, the usual step beyond k-means.
+"""ConcatSpectral: spectral clustering of the concatenated views.
 
 A. Ng, M. Jordan, Y. Weiss, "On spectral clustering: analysis and an algorithm", NIPS, 2001;
 U. von Luxburg, "A tutorial on spectral clustering", Statistics and Computing, 2007.
@@ -8,10 +8,10 @@ Objective, over orthonormal U, with W the graph of nearest neighbors and D its d
     max tr(Uᵀ D^(-1/2) W D^(-1/2) U),   then k-means on the rows of U
 
 Complexity: the search for neighbors takes O(n² Σ_v d_v) time; memory is O(n Σ_v d_v), for the
-joined copy.
+concatenated copy.
 
-Differences from scikit-learn's `SpectralClustering` on a joined array: views are scaled first, and
-the limits of time and memory are asked between the steps.
+Differences from scikit-learn's `SpectralClustering` on a concatenated array: views are scaled
+first, and the limits of time and memory are checked between the steps.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from manyview.data.views import MultiViewData
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ConcatSpectral(Baseline):
-    """Views side by side, clustered through the graph of their nearest neighbors.
+    """Spectral clustering of the nearest-neighbor graph of the concatenated views.
 
     Parameters
     ----------
@@ -41,17 +41,17 @@ class ConcatSpectral(Baseline):
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="z"
         Scaling of the views; see OMVCDR.
     n_neighbors : int, default=10
-        Neighbors of a sample, itself included.
+        Number of neighbors of a sample, including itself.
     n_init : int, default=10
-        Number of starts of the k-means at the end.
+        Number of starts of the final k-means.
     random_state : int, RandomState or None, default=None
         Seed of the eigenvectors and of the starts.
     time_limit : float, optional
-        Seconds; a fit that takes longer declines.
+        Seconds; a fit that takes longer raises DeclinedError.
     memory_limit : float, optional
-        Bytes beside the views; a fit that needs more declines.
+        Bytes in addition to the views; a fit that needs more raises DeclinedError.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class ConcatSpectral(Baseline):
         graph = kneighbors_graph(X, n_neighbors, include_self=True)
         budget.tick("the neighbors are found")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a graph in parts is a clustering already
+            warnings.simplefilter("ignore", UserWarning)  # of a graph that is not connected
             rows = spectral_embedding(
                 0.5 * (graph + graph.T),
                 n_components=min(self.n_clusters, data.n_samples - 1),

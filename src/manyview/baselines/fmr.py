@@ -1,4 +1,4 @@
-"""FMR: a latent representation that depends on every view, and its low-rank self-expression.
+"""FMR: low-rank self-expression of a latent representation that depends on all views.
 
 R. Li et al., "Flexible Multi-View Representation Learning for Subspace Clustering", International
 Joint Conference on Artificial Intelligence, 2019.
@@ -12,24 +12,25 @@ Spectral clustering of |Z| + |Z|ᵀ gives the labels.
 
 The last term, HSIC, has no lower bound in H: the program takes gradient steps until the value of
 the augmented Lagrangian is below a large negative ε, chosen for each data set, and so do we, with ε
-in units of the HSIC of the random start. Two facts then save the published O(n³) an iteration:
+in units of the HSIC of the random start. Two facts then avoid the published
+O(n³) per iteration:
 
 * In the first iteration Z = E = 0: the steps scale H by powers along the eigenvectors of 𝒦, so t
-  of them cost as much as one. Afterwards H rests. The E step keeps the columns of the multiplier
-  within λ₂, so all terms beside HSIC are below 5nλ₂²/μ; we stop that much below ε, and later
-  iterations find nothing to do.
-* With H = U S Wᵀ at rest, Z and its multiplier never leave the span of W. Z = WC has a (K, n)
+  of them cost as much as one. Afterwards H is constant. The E step keeps the columns of the
+  multiplier within λ₂, so all terms except HSIC are below 5nλ₂²/μ; we stop that much below ε,
+  and later iterations take no steps.
+* With constant H = U S Wᵀ, Z and its multiplier never leave the span of W. Z = WC has a (K, n)
   matrix C, and the iterations solve min λ₁‖C‖_* + λ₂‖S(Wᵀ − C)‖_{2,1}.
 
-Complexity: O(n K²) an iteration, after O(n Σd min(n, Σd)) for the kernel; the affinities at the end
+Complexity: O(n K²) per iteration, after O(n Σd min(n, Σd)) for the kernel; the final affinities
 take O(n² K) time and O(n²) memory.
 
 Differences from the published program:
 
 1. ε is relative, and has one default: it was −5e10 for Yale and −5e5 for Notting-Hill. On our files
    the published ε are 1.2e9 (MSRC-v1, λ₂ = 1e-6), 2e10 (ORL, 1e-8) and 4e12 (Yale, 1e-8).
-2. The value that stops the steps has (μ/2)‖·‖ for the penalty, not squared. The default is the
-   formula; ``quirks=True`` the program.
+2. The value that stops the steps has (μ/2)‖·‖ for the penalty, not squared. The default follows
+   the formula, ``quirks=True`` the program.
 3. The program iterates on n × n matrices and runs an SVD of one in each; see above.
 4. It adds 1e-8 I to what it thresholds; we do not.
 5. It stops once all entries of H − HZ − E and Z − J are below 1e-4, we once the norms of their
@@ -67,39 +68,39 @@ class FMR(Baseline):
     n_clusters : int, default=8
         Number of clusters, k.
     lam1 : float, default=1e-4
-        Weight of the rank of Z, λ₁.
+        Weight of the nuclear norm of Z, λ₁.
     lam2 : float, default=1e-6
         Weight of the errors, λ₂. Published: 1e-6 (MSRC-v1, BBCSport), 1e-7 and 1e-8.
     n_latent : int, default=200
-        Rows of H, K. Published: 200 to 800.
+        Number of rows of H, K. Published: 200 to 800.
     epsilon : float, default=1e9
-        How many times the HSIC of the random start is to be reached; it is what ends the growth of
-        H. The larger, the fewer directions of the kernel count.
+        The gradient steps in H stop at this multiple of the HSIC of the random start. With a larger
+        value, fewer directions of the kernel dominate H.
     step : float, default=100.0
         Length of a gradient step in H. Published: 100 or 10.
     max_iter : int, default=500
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-4
-        Stop once the columns of both residuals have norms below.
+        Stop once the norms of all columns of both residuals are below this.
     quirks : bool, default=False
-        The released program where it departs from its formulas; see difference 2 of the module.
+        Follow the program where it deviates from its formulas; see difference 2 of the module.
     random_state : int, RandomState or None, default=None
-        Seed of H and of the last k-means.
+        Seed of H and of the final k-means.
     time_limit : float, optional
-        Seconds; a fit that takes longer declines.
+        Seconds; a fit that takes longer raises DeclinedError.
     memory_limit : float, optional
-        Bytes beside the views; a fit that needs more declines.
+        Bytes in addition to the views; a fit that needs more raises DeclinedError.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
 
     Attributes
     ----------
     labels_ : array of int32 of shape (n_samples,)
         Cluster of each sample.
     dependence_ : float
-        HSIC that H reached, in units of that of the random start.
+        Final HSIC of H, as a multiple of that of the random start.
     n_steps_ : int
-        Gradient steps in H.
+        Number of gradient steps in H.
     objective_history_ : array of shape (n_iter,)
         λ₁‖J‖_* + λ₂‖E‖_{2,1} after each iteration, J being the low-rank copy of Z.
     residual_history_ : array of shape (n_iter,)
@@ -149,18 +150,20 @@ class FMR(Baseline):
         self.labels_ = best_kmeans(rows, self.n_clusters, _KMEANS_RUNS, rng, budget).labels_
 
     def _grow(self, H: FloatArray, kappa: FloatArray, vectors: FloatArray) -> FloatArray:
-        """H ← H + step (2 H𝒦/(n−1)² − μH), until the value is low enough; powers, not steps."""
+        """H ← H + step (2 H𝒦/(n−1)² − μH), until the value is low enough, by powers."""
         inside = H @ vectors  # (K, r)
         sum_squares = np.sum(inside**2, axis=0)
         rest = max(float(np.sum(H**2) - sum_squares.sum()), 0.0)  # outside of the kernel's range
         start = float(kappa @ sum_squares)
-        distance_bounds = 5 * H.shape[1] * self.lam2**2 / _FIRST_MU  # so that H rests afterwards
+        distance_bounds = (
+            5 * H.shape[1] * self.lam2**2 / _FIRST_MU
+        )  # so that H stays constant afterwards
         lowest = -self.epsilon * start - distance_bounds
         decay = 1 - self.step * _FIRST_MU
         growth = decay + 2 * self.step * kappa
         self.n_steps_ = 0
         if growth.max(initial=0.0) <= 1:
-            msg = "No direction of the kernel outgrows the penalty; H stays as random as it began."
+            msg = "No direction of the kernel outgrows the penalty, so H remains the random start."
             warnings.warn(msg, ConvergenceWarning, stacklevel=5)
             growth, lowest = np.ones_like(growth), np.inf
         gain, loss = np.ones_like(growth), 1.0

@@ -1,4 +1,4 @@
-"""FPMVS-CAG: one anchor graph for all views, without a parameter to choose.
+"""FPMVS-CAG: one anchor graph for all views, without hyperparameters.
 
 S. Wang et al., "Fast Parameter-Free Multi-View Subspace Clustering With Consensus Anchor Guidance",
 IEEE Transactions on Image Processing 31, 2022.
@@ -8,25 +8,25 @@ simplex, a on the simplex::
 
     J = Σ_v a_v² ‖X_v − Z Aᵀ W_vᵀ‖²
 
-k-means of the normalised rows of the left singular vectors of Z gives the labels.
+k-means of the normalized rows of the left singular vectors of Z gives the labels.
 
 Complexity: an iteration takes O(n k Σ_v d_v) time and one pass over the rows; memory is O(n k)
-beside the views, which are scaled in blocks and never copied.
+in addition to the views, which are scaled in blocks and never copied.
 
 Differences of the published program, which ``quirks=True`` follows:
 
 1. It forms the targets f_i = Σ_v AᵀW_vᵀx_vi of z_i without the weights a_v², so its update of Z is
-   no minimiser and J can rise.
+   not a minimizer, and J can increase.
 2. Its weights are a_v ∝ 1/‖residual of view v‖; the minimiser of J has the square of that norm.
 
 Differences of ours from the program in both cases:
 
-3. The program prints the best of 50 k-means runs for each measure, by the truth. We keep the run
-   of lowest inertia of `n_init`, started by k-means++ where the program takes random rows.
+3. The program prints the best of 50 k-means runs for each metric, given the true labels. We keep
+   the run with the lowest inertia of `n_init`, with k-means++ instead of random rows as seeds.
 4. The dimensions are at most the features of the narrowest view, so that W_vᵀW_v = I can hold.
    Where they are fewer than k, AAᵀ = I takes the place of AᵀA = I; see SMVSC.
-5. Both start from W_v = I, which reads the first k features. Where these are blank in every view,
-   as the corners of images are, rounding errors choose the next W_v; ours are then k samples.
+5. Both start from W_v = I, which uses only the first k features. If these are zero in every view,
+   like the corners of images, rounding errors determine the next W_v; ours are then k samples.
 """
 
 from dataclasses import dataclass
@@ -47,24 +47,24 @@ class FPMVS(UnifiedAnchorClusterer):
     n_clusters : int, default=8
         Number of clusters, k, of anchors, and of dimensions of their space.
     quirks : bool, default=False
-        Follow the released program where it leaves the objective.
+        Follow the released program where it deviates from the objective.
     scale : {"z", None}, default="z"
-        Standardize the features, as the released program does, or take the views as given.
+        Standardize the features, as the released program does, or use the views as given.
     max_iter : int, default=20
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=0.0
-        Stop, from the tenth iteration on, once the objective changes by less than this share. The
+        Relative tolerance of the objective, checked from the tenth iteration on. The
         released program makes all 20 iterations.
     n_init : int, default=10
-        Runs of the k-means that ends the method.
+        Number of starts of the final k-means.
     random_state : int, RandomState or None, default=None
-        Seed of the k-means; the rest is not random.
+        Seed of the final k-means; the rest is deterministic.
     time_limit : float, optional
-        Seconds; a fit that takes longer declines.
+        Seconds; a fit that takes longer raises DeclinedError.
     memory_limit : float, optional
-        Bytes beside the views; a fit that needs more declines.
+        Bytes in addition to the views; a fit that needs more raises DeclinedError.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
 
     Attributes
     ----------
@@ -79,7 +79,7 @@ class FPMVS(UnifiedAnchorClusterer):
     view_weights_ : array of shape (n_views,)
         Weight of each view, a; they sum to one.
     embedding_ : array of shape (n_samples, n_clusters)
-        What the last k-means reads; fewer columns where Z has a lower rank.
+        Rows clustered by the final k-means; fewer columns if Z has a lower rank.
     objective_history_ : array of shape (n_iter,)
         J after each iteration.
     n_iter_ : int

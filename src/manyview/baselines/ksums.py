@@ -1,4 +1,4 @@
-"""KSums: clusters of least summed distances within, which are balanced ones.
+"""KSums: balanced clusters with the smallest sum of pairwise distances.
 
 S. Pei et al., "Centerless Clustering", IEEE Transactions on Pattern Analysis and Machine
 Intelligence, 2023 (k-sums-x); eq. (ksumx) of the OMVCDR paper.
@@ -7,8 +7,8 @@ Objective, over one-hot labels Y and squared distances D::
 
     J = tr(YᵀDY) = Σ_c Σ_{i,j∈c} ‖x_i − x_j‖² = 2 Σ_c n_c Σ_{i∈c} ‖x_i − x̄_c‖²
 
-A cluster pays for its scatter by its size, hence the balance. It reads one matrix: one view, or all
-side by side.
+The scatter of a cluster is weighted by its size, which favors balanced clusters. The input is one
+view, or all views concatenated.
 
 Complexity: a sweep takes O(n k d) time for the products and O(d) for each move and each of at most
 64 rows that it corrects; memory is O(n d), and no n × n array.
@@ -17,13 +17,13 @@ Differences from the published program:
 
 1. Clusters start at random with equal sizes. The program draws a label for each sample, whatever
    start it was given.
-2. A sample moves only where that lowers J, beyond rounding; the program takes the first of equal
+2. A sample moves only if that decreases J, beyond rounding; the program takes the first of equal
    costs, which may move a sample back and forth.
 3. Blocks have 64 rows, not 200. Both programs keep the costs exact inside a block, so this does
    not change the labels.
 4. It stops once fewer than n/1000 samples move, and so do we, or once none does, which the program
    overlooks below n = 1000.
-5. Rows are centered first, which changes no distance and saves digits.
+5. Rows are centered first, which changes no distance and improves the precision.
 """
 
 from __future__ import annotations
@@ -46,37 +46,37 @@ Labels = NDArray[np.int32]
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class KSums(Baseline):
-    """Balanced clustering without centers, of one view or of all side by side.
+    """Balanced clustering without centers, of one view or of all views concatenated.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters, k.
     view : int, optional
-        Index of the view to cluster; None takes all side by side.
+        Index of the view to cluster; None concatenates all views.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default=None
         Scaling of the views; see OMVCDR.
     n_init : int, default=10
-        Number of random starts; the lowest objective wins.
+        Number of random starts; the one with the lowest objective is kept.
     max_iter : int, default=100
-        Sweeps of a start, at most.
+        Maximum number of sweeps of a start.
     tol : float, default=1e-3
         A start ends once a sweep moves fewer than this share of the samples.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     time_limit : float, optional
-        Seconds; a fit that takes longer declines.
+        Seconds; a fit that takes longer raises DeclinedError.
     memory_limit : float, optional
-        Bytes beside the views; a fit that needs more declines.
+        Bytes in addition to the views; a fit that needs more raises DeclinedError.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
 
     Attributes
     ----------
     labels_ : array of int32 of shape (n_samples,)
         Cluster of each sample.
     objective_history_ : array of shape (n_iter,)
-        Objective after each sweep of the start that won.
+        Objective after each sweep of the best start.
     n_iter_ : int
         Number of its sweeps.
 
@@ -106,7 +106,7 @@ class KSums(Baseline):
         budget.need(X.nbytes, "the centered rows")
         X = np.ascontiguousarray(X - X.mean(axis=0, dtype=np.float64).astype(X.dtype))
         rng = generator(self.random_state)
-        with limit_threads(1):  # products of 64 rows: a second thread only waits
+        with limit_threads(1):  # products of 64 rows are too small for threads
             runs = (self._start(X, rng, budget) for _ in range(self.n_init))
             run = min(runs, key=lambda run: run.history[-1])
         self.labels_ = run.labels
@@ -114,7 +114,7 @@ class KSums(Baseline):
         self.n_iter_ = len(run.history)
 
     def _start(self, X: Rows, rng: np.random.Generator, budget: Budget) -> _Run:
-        """Sweep from random labels until few move."""
+        """Sweep from random labels until few samples move."""
         labels: Labels = (rng.permutation(len(X)) % self.n_clusters).astype(np.int32)
         sqnorm = np.einsum("ij,ij->i", X, X).astype(np.float64)
         clusters = _Clusters.of(X, sqnorm, labels, self.n_clusters)
@@ -122,7 +122,7 @@ class KSums(Baseline):
         while len(history) < self.max_iter:
             budget.tick(f"{len(history)} sweeps of a start done")
             n_moved = _sweep(X, sqnorm, labels, clusters)
-            clusters = _Clusters.of(X, sqnorm, labels, self.n_clusters)  # sheds rounding
+            clusters = _Clusters.of(X, sqnorm, labels, self.n_clusters)  # removes rounding errors
             history.append(clusters.objective)
             if n_moved == 0 or n_moved < int(self.tol * len(X)):
                 break
@@ -131,7 +131,7 @@ class KSums(Baseline):
 
 @dataclass(frozen=True)
 class _Run:
-    """Where one start ended."""
+    """Result of one start."""
 
     labels: Labels  # (n,)
     history: list[float]
@@ -139,7 +139,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Clusters:
-    """What the costs are made of."""
+    """Statistics of the clusters."""
 
     count: FloatArray  # (k,)
     total: FloatArray  # (k, d)

@@ -11,8 +11,9 @@ them)::
 The embedding is the first k left singular vectors of S = [Z_1 Σ_1^(−1/2), ..., Z_V Σ_V^(−1/2)] / √V
 (Σ_v holds the column sums of Z_v), and k-means of its rows gives the labels.
 
-Complexity: anchors take O(n m Σ_v d_v) a Lloyd step; the graphs O(n m Σ_v d_v) and O(m s²) for a
-sample with s nonzero entries; the embedding O(n m² V²). Memory is O(n m V) beside the views.
+Complexity: anchors take O(n m Σ_v d_v) per Lloyd step; the graphs O(n m Σ_v d_v) and O(m s²) for a
+sample with s nonzero entries; the embedding O(n m² V²). Memory is O(n m V) in addition to the
+views.
 
 Differences from the published program:
 
@@ -23,8 +24,8 @@ Differences from the published program:
    exact and gives true zeros, solves them here, all samples of a block in one call.
 3. Its last k-means starts from random rows; ours from k-means++ seeds. The anchors come from random
    rows in both. Ten runs each.
-4. It swaps truth and prediction in the purity that it prints; see :mod:`manyview.metrics`.
-5. Anchors are never more than the samples.
+4. It swaps true and predicted labels in the purity that it prints; see :mod:`manyview.metrics`.
+5. The number of anchors is at most the number of samples.
 """
 
 from dataclasses import dataclass
@@ -58,24 +59,24 @@ class LMVSC(Baseline):
     n_anchors : int, default=50
         Number of anchors of each view, m. The published grid is k, 50, 100.
     alpha : float, default=1.0
-        Weight of ‖Z_v‖², α: the larger, the more anchors share a sample. It has the scale of
-        squared features. The published grid is 0.01, 1, 100.
+        Weight of ‖Z_v‖², α: with a larger weight, more anchors represent a sample. It has the scale
+        of squared features. The published grid is 0.01, 1, 100.
     quirks : bool, default=False
-        Leave the anchor graphs without the degrees of the anchors, as the released program does.
+        Do not normalize the graphs by the degrees of the anchors, as in the released program.
     scale : {"z", None}, default=None
-        Standardize the features, or take the views as given, as the released program does.
+        Standardize the features, or use the views as given, as the released program does.
     anchor_n_init : int, default=10
-        Runs of the k-means that finds the anchors.
+        Number of starts of the k-means that finds the anchors.
     n_init : int, default=10
-        Runs of the k-means that ends the method.
+        Number of starts of the final k-means.
     random_state : int, RandomState or None, default=None
-        Seed of both.
+        Seed of both k-means.
     time_limit : float, optional
-        Seconds; a fit that takes longer declines.
+        Seconds; a fit that takes longer raises DeclinedError.
     memory_limit : float, optional
-        Bytes beside the views; a fit that needs more declines.
+        Bytes in addition to the views; a fit that needs more raises DeclinedError.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
 
     Attributes
     ----------
@@ -114,7 +115,7 @@ class LMVSC(Baseline):
     def _cluster(self, data: MultiViewData, budget: Budget) -> None:
         n, V, m = data.n_samples, data.n_views, min(self.n_anchors, data.n_samples)
         budget.need(8 * n * (m * V + 2 * self.n_clusters), "the anchor graphs")
-        copies = 1 if self.scale is None else 2  # k-means centers a copy
+        copies = 1 if self.scale is None else 2  # k-means makes a centered copy
         widest = max(data.n_features)
         budget.need(
             copies * n * widest * data.dtype.itemsize + block_bytes(n, widest + m), "a view"
@@ -141,7 +142,7 @@ class LMVSC(Baseline):
 
 def _update_Z(Z: FloatArray, view: ScaledView, A: FloatArray, alpha: float, budget: Budget) -> None:
     """z_i = argmin ‖x_i − Aᵀz‖² + α‖z‖² on the simplex, for all rows of Z."""
-    center = A.mean(axis=0)  # z sums to one, so both may be centered: rounding shrinks
+    center = A.mean(axis=0)  # z sums to one, so both may be centered, which reduces rounding
     A = A - center
     G = A @ A.T + alpha * np.eye(len(A))
     for part in row_blocks(len(Z), view.n_features + len(A)):

@@ -3,19 +3,19 @@
 Eq. (ORTHO_MFSVC) of X. Wan et al., "One-step Multi-view Clustering with Diverse Representation",
 IEEE Transactions on Neural Networks and Learning Systems, 2024: the model that OMVCDR builds on.
 
-Objective, over HᵀH = I, X being one view or all side by side::
+Objective, over HᵀH = I, X being one view or all views concatenated::
 
     J = ‖X − Z Hᵀ‖²
 
 The minimum is known: H holds the first right singular vectors of X, and Z = X H.
 
-Complexity: O(n d k) time a step of the Lanczos method, which takes some tens of them; memory is
-O((n + d) k) beside X.
+Complexity: O(n d k) time per step of the Lanczos method, which takes tens of steps; memory is
+O((n + d) k) in addition to X.
 
 Differences from the literature:
 
-1. H and Z are computed at once, not by alternation.
-2. H has fewer than k columns where X has fewer rows or columns.
+1. H and Z are computed directly, not by alternation.
+2. H has fewer than k columns if X has fewer rows or columns.
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ class MatrixFactorizationClustering(Baseline):
     n_clusters : int, default=8
         Number of clusters, k.
     n_components : int, optional
-        Number of columns of H; None takes `n_clusters`.
+        Number of columns of H; None uses `n_clusters`.
     view : int, optional
-        Index of the view to cluster; None takes all side by side.
+        Index of the view to cluster; None concatenates all views.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default=None
         Scaling of the views; see OMVCDR.
     n_init : int, default=10
-        Number of k-means runs; the least inertia wins.
+        Number of k-means runs; the one with the lowest inertia is kept.
     random_state : int, RandomState or None, default=None
         Seed of the Lanczos method and of k-means.
     time_limit : float, optional
-        Seconds; a fit that takes longer declines.
+        Seconds; a fit that takes longer raises DeclinedError.
     memory_limit : float, optional
-        Bytes beside the views; a fit that needs more declines.
+        Bytes in addition to the views; a fit that needs more raises DeclinedError.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class MatrixFactorizationClustering(Baseline):
 def _first_directions(X: Rows, n_components: int, rng: np.random.Generator) -> FloatArray:
     """H = the first right singular vectors of X."""
     small = min(X.shape)
-    if 3 * n_components >= small:  # the Lanczos method needs room
+    if 3 * n_components >= small:  # the Lanczos method needs fewer components
         _, _, Wt = linalg.svd(X, full_matrices=False)
     else:
         start = rng.standard_normal(small).astype(X.dtype)

@@ -11,20 +11,21 @@ C_v has k × c entries, c = min(k, d_v), so that C_v W_v is any k × d_v matrix:
 and W_v are the means of the clusters, and J is the k-means loss with weighted views. The
 alternation reaches the means only step by step.
 
-Complexity: an iteration takes O(n k Σ_v d_v) time; memory is O(n k) beside the scaled views.
+Complexity: an iteration takes O(n k Σ_v d_v) time; memory is O(n k) in addition to the
+scaled views.
 
 Differences from the published program:
 
-1. It keeps the view weights equal (``weighting="equal"`` does); the update that it has but leaves
-   out, the minimum over α, is the default. Beware: the loss of z-scores grows with the number of
-   features, so the weights follow the narrowest view.
-2. It seems to standardize each sample over its features (``scale="row-z"`` does). Features over
-   samples, the default, come nearer to the published tables.
+1. It keeps the view weights equal (``weighting="equal"``). The default is the minimum over α, an
+   update that the program contains but does not use. The loss of z-scores grows with the number
+   of features, so the view with the fewest features gets the largest weight.
+2. It seems to standardize each sample over its features (``scale="row-z"`` does). The
+   default, features over samples, is closer to the published tables.
 3. An empty cluster stays, with its center at the origin (``fill_empty=False`` does). Ours takes
    the sample that is farthest from its center, which lowers J.
 4. 100 random starts, of which the lowest J counts, are published; `n_init` defaults to 10.
 5. There is no cap on the iterations; `max_iter` defaults to 300.
-6. Random labels start with clusters of equal size, so that none is empty.
+6. Random initial labels have clusters of equal size, so that none is empty.
 7. With equal weights J has the factor 1/V², the program's has 1/V.
 """
 
@@ -56,38 +57,38 @@ class OPMC(Baseline):
     n_clusters : int, default=8
         Number of clusters, k.
     weighting : {"learned", "equal"}, default="learned"
-        Weights of the views as the paper derives them, or equal as in the published program.
+        Weights of the views, as derived in the paper, or equal, as in the published program.
     scale : None, "row-z", "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list, default="z"
         Scaling of the views; see OMVCDR. "row-z" standardizes each sample over its features.
     fill_empty : bool, default=True
         Give an empty cluster the sample farthest from its center.
     n_init : int, default=10
-        Number of random starts; the lowest objective wins. The paper has 100.
+        Number of random starts; the one with the lowest objective is kept. The paper has 100.
     max_iter : int, default=300
-        Iterations of a start, at most.
+        Maximum number of iterations of a start.
     tol : float, default=1e-5
-        A start ends once the objective changes by less than this share of itself.
+        Relative tolerance: a start ends once the objective changes by less than this share.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     time_limit : float, optional
-        Seconds; a fit that takes longer declines.
+        Seconds; a fit that takes longer raises DeclinedError.
     memory_limit : float, optional
-        Bytes beside the views; a fit that needs more declines.
+        Bytes in addition to the views; a fit that needs more raises DeclinedError.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
 
     Attributes
     ----------
     labels_ : array of int32 of shape (n_samples,)
         Cluster of each sample.
     view_weights_ : array of shape (n_views,)
-        Weight of each view, α; of each scaled view, where `scale` is a list.
+        Weight of each view, α; of each scaled view, if `scale` is a list.
     bases_ : list of arrays of shape (d_v, min(k, d_v))
         W_vᵀ, with orthonormal columns.
     cluster_centers_ : list of arrays of shape (k, d_v)
         C_v W_v, in the units of the scaled views.
     objective_history_ : array of shape (n_iter,)
-        Objective after each iteration of the start that won.
+        Objective after each iteration of the best start.
     n_iter_ : int
         Number of its iterations.
 
@@ -161,7 +162,7 @@ class OPMC(Baseline):
 
 @dataclass(frozen=True)
 class _Run:
-    """Where one start ended."""
+    """Result of one start."""
 
     labels: Labels  # (n,)
     alpha: FloatArray  # (V,)
@@ -185,7 +186,7 @@ def _update_Y(
     alpha: FloatArray,
     fill_empty: bool,
 ) -> Labels:
-    """y_i = argmin_c Σ_v α_v² ‖x_vi − (C_v W_v)_c‖²; where clusters are filled, C changes, too."""
+    """y_i = argmin_c Σ_v α_v² ‖x_vi − (C_v W_v)_c‖²; filling empty clusters also changes C."""
     k = len(coefficients[0])
     cost = np.zeros((len(views[0]), k), dtype=views[0].dtype)  # less Σ_v α_v² ‖x_vi‖²
     for X, W, C, a in zip(views, bases, coefficients, alpha, strict=True):
@@ -236,7 +237,7 @@ def _losses(
 
 
 def _row_z(X: Rows) -> Rows:
-    """Each row less its mean, over its standard deviation; constant rows become zero."""
+    """z-scores of each row over its features; constant rows become zero."""
     rows: Rows = X - X.mean(axis=1, keepdims=True)
     deviation = np.sqrt(np.einsum("ij,ij->i", rows, rows) / X.shape[1])
     varies = deviation > 1e-6 * np.abs(X).max(axis=1)

@@ -8,36 +8,36 @@ Objective, over m latent spaces of k, 2k, ..., mk dimensions, H_pvᵀH_pv = I, �
     J = Σ_p Σ_v ‖X_v − Z_p H_pvᵀ‖² + λ/2 Σ_p α_p² Σ_c Σ_{i,j∈c} ‖z_pi − z_pj‖²
 
 Complexity: with D = k m(m+1)/2 dimensions in all, an iteration takes O(n D Σ_v d_v) time, and
-O(n D k) for each sweep over the labels; memory is O(n D) beside the views.
+O(n D k) for each sweep over the labels; memory is O(n D) in addition to the views.
 
 Differences of the released program (``variant="released"``) from the paper (``variant="paper"``):
 
 1. The reconstruction has a factor 1/m², so the paper's λ is m² times the program's. The grid
    2⁻⁵ .. 2⁵ of the paper is the program's, and `objective_history_` is J/m².
 2. Weights are α_p ∝ q_p^(−1/2), q_p being what α_p² multiplies in J. The paper has 1/q_p, the
-   minimiser; with the program's J can rise (in 8 of 240 small random runs it did).
-3. Labels are swept until a whole sweep moves none. Algorithm 1 has one sweep an iteration.
+   minimizer; with those of the program, J can increase (it did in 8 of 240 small random runs).
+3. Label sweeps are repeated until none changes. Algorithm 1 has one sweep per iteration.
 
-What the paper leaves open is the program's in both variants:
+Both variants follow the program where the paper gives no details:
 
-4. Nothing is random. k rows are picked by directly alternate sampling (DAS) from the views side
-   by side, as given, and k-means starts from them. Row sums below zero make DAS ill behaved.
-5. It stops after 101 iterations, or once J changes by less than 1e-5 of itself, from the third
-   iteration on. The cap is what usually ends it.
+4. Nothing is random. k rows are picked by directly alternate sampling (DAS) from the
+   concatenated views, unscaled, and k-means starts from them. DAS fails if row sums are negative.
+5. It stops after 101 iterations, or once J changes by less than 1e-5 of its value, from the
+   third iteration on. Usually it reaches the 101 iterations.
 6. Both sweeps run in file order, from Z = 0, and the public files are sorted by class. Three
    shuffles (seeds 0 to 2) give ACC 0.9005, 0.9040, 0.8965 for the 0.9250 of handwritten_2v, and
    0.5656, 0.5616, 0.5708 for the 0.5696 of bdgp: a clear loss on the first only. J ends higher in
    all six.
 7. Where d_v < d_p only the rows of H_pv are orthonormal, and the update of Z, which divides by V
-   as if HᵀH = I, is not a minimiser: J may rise.
+   as if HᵀH = I, is not a minimizer: J may increase.
 
 Differences of ours from the program:
 
-1. Where J rises the program aborts. We warn, stop, and return the iteration before.
-2. Sums over clusters are taken anew in each step; the program carries them through the run.
+1. If J increases, the program aborts. We warn, stop, and return the previous iteration.
+2. Sums over clusters are recomputed in each step; the program updates them throughout the run.
 3. q_p comes from centred sums and has a floor, so that equal rows do not divide by zero.
-4. A step has at most 1000 label sweeps: rounding might keep a tie moving for ever.
-5. All views start the labels; the program takes the first alone where its cell array is a row.
+4. A step has at most 1000 label sweeps: rounding might move a tie back and forth forever.
+5. The initial labels use all views; the program uses only the first if its cell array is a row.
 """
 
 import warnings
@@ -61,25 +61,25 @@ from manyview.utils.types import FloatArray
 
 _MAX_LLOYD = 100  # MATLAB's default
 _MAX_SWEEPS = 1000
-_NOISE = 1e-12  # of m Σ_v ‖X_v‖²: what rounding may do to J
+_NOISE = 1e-12  # of m Σ_v ‖X_v‖²: rounding error of J
 
 Labels = NDArray[np.int32]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class PublishedOMVCDR(Baseline):
-    """The published OMVCDR: the authors' program, or the paper to the letter.
+    """The published OMVCDR: the authors' program, or Algorithm 1 exactly as printed.
 
-    It is a yardstick: labels depend on the order of the rows, and the views enter as given, so that
-    a view of large numbers outweighs the others. Use :class:`manyview.OMVCDR` on data of your own.
+    For comparison only: labels depend on the order of the rows, and the views are not scaled, so
+    that a view with large values dominates. Use :class:`manyview.OMVCDR` for your own data.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters, k.
     lam : float, default=8.0
-        Pull of a sample towards its cluster, λ. With ``variant="released"`` it is the program's,
-        (`n_spaces`)² times smaller than the paper's.
+        Coupling between the embedding and the clusters, λ. With ``variant="released"`` it is
+        that of the program, (`n_spaces`)² times smaller than the paper's.
     n_spaces : int, default=3
         Number of latent spaces, m; they have k, 2k, ..., mk dimensions.
     variant : {"released", "paper"}, default="released"
@@ -87,15 +87,15 @@ class PublishedOMVCDR(Baseline):
     learn_weights : bool, default=True
         False keeps the weights of the spaces equal, as the paper's ablation does.
     max_iter : int, default=101
-        Most iterations; the default is the program's.
+        Maximum number of iterations; the default is that of the program.
     tol : float, default=1e-5
-        Stop once the objective changes by less than this share of itself.
+        Relative tolerance: stop once the objective changes by less than this share of its value.
     time_limit : float, optional
-        Seconds; a fit that takes longer declines.
+        Seconds; a fit that takes longer raises DeclinedError.
     memory_limit : float, optional
-        Bytes beside the views; a fit that needs more declines.
+        Bytes in addition to the views; a fit that needs more raises DeclinedError.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
 
     Attributes
     ----------
@@ -104,11 +104,11 @@ class PublishedOMVCDR(Baseline):
     space_weights_ : array of shape (n_spaces,)
         Weight of each latent space, α.
     bases_ : list of lists of arrays of shape (d_v, d_p)
-        Bases by space, then by view. Columns are orthonormal; rows are, where d_v < d_p.
+        Bases by space, then by view. Columns are orthonormal; rows are, if d_v < d_p.
     objective_history_ : array of shape (n_iter,)
         Objective after each iteration; that of the program includes its factor 1/m².
     n_iter_ : int
-        Number of iterations kept.
+        Number of iterations, without one that increased the objective.
     n_features_in_ : int
         Number of features of all views.
 
@@ -162,19 +162,19 @@ class _Rule:
 
     lam: float
     weight_power: float  # α_p ∝ r_p^(-weight_power)
-    n_sweeps: int  # at most so many of the labels an iteration
+    n_sweeps: int  # maximum number of label sweeps per iteration
 
 
 @dataclass(frozen=True)
 class _State:
-    """What one iteration leaves behind."""
+    """State after one iteration."""
 
-    bases: list[FloatArray]  # v: (d_v, D), spaces side by side
-    embedding: FloatArray  # (n, D), spaces side by side; overwritten by the next iteration
+    bases: list[FloatArray]  # v: (d_v, D), spaces concatenated
+    embedding: FloatArray  # (n, D), spaces concatenated; overwritten by the next iteration
     labels: Labels  # (n,)
     alpha: FloatArray  # (m,)
     objective: float  # in the paper's scale
-    noise: float  # what rounding may do to the objective
+    noise: float  # rounding error of the objective
 
 
 def _start_labels(views: Sequence[View], n_clusters: int) -> Labels:
@@ -223,13 +223,13 @@ def _fill_empty(
         if count.all():
             return labels, distances
         far = int(distances[np.arange(len(labels)), labels].argmax())
-        if count[labels[far]] == 1:  # taking it would only move the gap
+        if count[labels[far]] == 1:  # taking it would empty another cluster
             far = int(np.flatnonzero(count[labels] > 1)[0])
         labels[far] = np.flatnonzero(count == 0)[0]
 
 
 def _distances(views: Sequence[View], centers: list[FloatArray]) -> FloatArray:
-    """‖x_i − c‖² over the views side by side, without joining them."""
+    """‖x_i − c‖² over all views, without concatenating them."""
     distances = np.zeros((views[0].shape[0], len(centers[0])))
     for X, C in zip(views, centers, strict=True):
         distances += _row_sqnorms(X)[:, None] - 2 * (X @ C.T) + _row_sqnorms(C)
@@ -252,7 +252,7 @@ def _row_sqnorms(X: View) -> FloatArray:
 def _states(
     views: Sequence[View], labels: Labels, rule: _Rule, dims: list[int]
 ) -> Iterator[_State]:
-    """Alternate Z, H, Y and α for ever, from H = I, Z = 0 and equal weights."""
+    """Alternate Z, H, Y and α endlessly, from H = I, Z = 0 and equal weights."""
     k, m = dims[0], len(dims)
     space = np.repeat(np.arange(m), dims)  # (D,): the space of each column
     bases = [np.hstack([np.eye(X.shape[1], d_p) for d_p in dims]) for X in views]
@@ -275,7 +275,7 @@ def _states(
 def _sweep_to_convergence(
     states: Iterator[_State], max_iter: int, tol: float, budget: Budget
 ) -> tuple[_State, list[float]]:
-    """Take states until J settles, or rises; also J after each of those kept."""
+    """Iterate until J converges or increases; return the last state and the history of J."""
     state = next(states)
     history = [state.objective]
     for following in islice(states, max_iter - 1):
@@ -285,9 +285,10 @@ def _sweep_to_convergence(
         if is_judged and change > following.noise:
             rise = change / (abs(state.objective) + following.noise)
             msg = (
-                f"The objective rose by {rise:.1e} of itself in iteration {len(history) + 1}; the "
-                "labels are those of the iteration before. The released weights can cause it, and "
-                "views of fewer than n_spaces * n_clusters features. Use OMVCDR, or fewer spaces."
+                f"The objective rose by {rise:.1e} of its value in iteration {len(history) + 1}; "
+                "the labels are those of the previous iteration. Possible causes: the released "
+                "weights, or views of fewer than n_spaces * n_clusters features. Use OMVCDR, or "
+                "fewer spaces."
             )
             warnings.warn(msg, ConvergenceWarning, stacklevel=4)
             break
@@ -326,7 +327,7 @@ def _update_H(cross: FloatArray, dims: list[int]) -> FloatArray:
 
 
 def _update_Y(rows: FloatArray, labels: Labels, n_clusters: int, n_sweeps: int) -> Labels:
-    """y_i = argmin_c Σ_p α_p² Σ_{j∈c} ‖z_pi − z_pj‖², rows being z_p α_p side by side."""
+    """y_i = argmin_c Σ_p α_p² Σ_{j∈c} ‖z_pi − z_pj‖², rows being the concatenated z_p α_p."""
     from manyview.baselines._published_kernels import sweep_labels
 
     labels = labels.copy()
@@ -365,5 +366,5 @@ def _fitted_sqnorm(Z: FloatArray, bases: list[FloatArray], dims: list[int]) -> f
 
 
 def _by_space(array: FloatArray, dims: list[int]) -> list[FloatArray]:
-    """Cut the last axis into the spaces it holds side by side."""
+    """Split the last axis into the spaces."""
     return np.split(array, np.cumsum(dims)[:-1], axis=-1)

@@ -1,4 +1,4 @@
-"""SFMC: anchor graphs of the views fused into one that falls into k components.
+"""SFMC: fuses the anchor graphs of the views into one graph with k connected components.
 
 X. Li et al., "Multiview Clustering: A Scalable and Parameter-Free Bipartite Graph Fusion Method",
 IEEE Transactions on Pattern Analysis and Machine Intelligence, 2022.
@@ -11,21 +11,21 @@ sample to its 10 nearest anchors, and L_P is the Laplacian of P::
 The labels are the components of P.
 
 Complexity: the graphs take O(n m Σ_v d_v) time, then an iteration O(n V k) for each product of a
-Lanczos run, of which some hundred are needed a pass, with about 15 passes. Memory is O(n V²): P
-lives on the edges of the B_v, at most 10 V a sample.
+Lanczos run, about a hundred per pass, with about 15 passes. Memory is O(n V²): P
+lives on the edges of the B_v, at most 10 V per sample.
 
 Differences from the published program:
 
 1. In the first pass over P it takes the scalars 1 and 10 for the degrees of samples and anchors,
-   and where a pass gives too many components it means to go back to the vectors before, but has
-   overwritten them. The default is the formula; ``quirks=True`` the program.
+   and if a pass gives too many components, it tries to return to the previous vectors, but has
+   overwritten them. The default follows the formula, ``quirks=True`` the program.
 2. It takes m = n/2 anchors, and dense matrices of n × m and m × m. We take as many, but at most
    5000, the m of n = 10 000: distances to anchors, O(n m), would otherwise be quadratic in n and
-   soon outlast all the rest. `n_anchors` sets any number.
-3. It ends in an error where the views' graph has more than k components from the start; no P on its
+   dominate the running time. `n_anchors` sets any number.
+3. It fails if the graph of the views has more than k components from the start; no P on its
    edges has fewer. We return those components and warn.
-4. Where P has not k components in the end, labels are components all the same, in the program as
-   here; we warn. ``finish="kmeans"`` gives k clusters: k-means on the singular vectors of P.
+4. If P does not have k components at the end, the labels are still the components, as in the
+   program; we warn. ``finish="kmeans"`` gives k clusters: k-means on the singular vectors of P.
 5. α is exact (nonnegative least squares); the program takes up to 500 gradient steps.
 6. Eigenvectors come from sparse products, those of the eigenvalue 1 from the components themselves.
 7. It divides a view by its maximum; we do so for the scores that pick the anchors, and B_v does not
@@ -34,7 +34,7 @@ Differences from the published program:
    of 1e-6 in the features still moves ACC, from 0.68 to 0.82 on msrcv1_5v, in 7 runs, and from
    0.9725 to 0.9845 on handwritten_2v; the published spread of 0 says only that nothing is drawn.
 8. Rows whose 11 nearest anchors are equally far get equal weights; the program gives them none.
-9. It stops early once α rests; the program always takes 10 iterations.
+9. We stop early once α has converged; the program always makes 10 iterations.
 """
 
 import warnings
@@ -58,7 +58,7 @@ from manyview.utils.types import FloatArray
 
 _MAX_ANCHORS = 5000
 _KMEANS_RUNS = 20
-_RESTS = 1e-10  # change of α
+_RESTS = 1e-10  # change of α at convergence
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -68,41 +68,41 @@ class SFMC(Baseline):
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters, k; see `n_components_` for what the graph gave.
+        Number of clusters, k; the number that was found is `n_components_`.
     anchor_rate : float, default=0.5
         Share of the samples that serve as anchors, up to 5000 of them.
     n_anchors : int, optional
-        Number of anchors, in place of `anchor_rate` and without its bound.
+        Number of anchors; replaces `anchor_rate` and its bound.
     n_neighbors : int, default=10
-        Anchors a sample is joined to in each view.
+        Number of anchors that a sample is connected to in each view.
     max_iter : int, default=10
-        Most updates of the weights.
+        Maximum number of updates of the weights.
     finish : {"components", "kmeans"}, default="components"
         Labels are the components of the graph, as published, or k clusters of its spectral
         embedding.
     quirks : bool, default=False
-        The released program where it departs from its formulas; see difference 1 of the module.
+        Follow the program where it deviates from its formulas; see difference 1 of the module.
     random_state : int, RandomState or None, default=None
         Seed of the k-means of ``finish="kmeans"``; components hardly depend on it.
     time_limit : float, optional
-        Seconds; a fit that takes longer declines.
+        Seconds; a fit that takes longer raises DeclinedError.
     memory_limit : float, optional
-        Bytes beside the views; a fit that needs more declines.
+        Bytes in addition to the views; a fit that needs more raises DeclinedError.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
 
     Attributes
     ----------
     labels_ : array of int32 of shape (n_samples,)
         Cluster of each sample.
     n_components_ : int
-        Components of the graph; `n_clusters` where the method succeeded.
+        Number of connected components of the graph; `n_clusters` if the method succeeded.
     view_weights_ : array of shape (n_views,)
         Weight of each view, α.
     anchor_rows_ : array of int of shape (n_anchors,)
         Samples that served as anchors.
     objective_history_ : array of shape (n_iter,)
-        ‖Σ_v α_v B_v − P‖² after each update of α. P is not its minimizer: it may rise.
+        ‖Σ_v α_v B_v − P‖² after each update of α. P is not its minimizer, so it may increase.
     n_iter_ : int
         Number of updates of α.
     n_features_in_ : int
@@ -190,7 +190,7 @@ class SFMC(Baseline):
 
 
 def _score(views: Sequence[View]) -> FloatArray:
-    """Σ_v Σ_f (x_if − min_f) / max X_v: how high a sample stands above the least."""
+    """Σ_v Σ_f (x_if − min_f) / max X_v: score of a sample, relative to the minima."""
     score = np.zeros(views[0].shape[0])
     for X in views:
         top = float(X.max())

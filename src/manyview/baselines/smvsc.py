@@ -1,4 +1,4 @@
-"""SMVSC: anchors that all views share, learned together with one anchor graph.
+"""SMVSC: anchors shared by all views, learned together with one anchor graph.
 
 M. Sun et al., "Scalable Multi-view Subspace Clustering with Unified Anchors", ACM International
 Conference on Multimedia, 2021.
@@ -7,27 +7,27 @@ Objective, W_vᵀW_v = I, AᵀA = I, rows of Z on the simplex, a on the simplex:
 
     J = Σ_v a_v² ‖X_v − Z Aᵀ W_vᵀ‖² + λ ‖Z‖²
 
-k-means of the normalised rows of the left singular vectors of Z gives the labels.
+k-means of the normalized rows of the left singular vectors of Z gives the labels.
 
 Complexity: an iteration takes O(n (d + m) Σ_v d_v) time and one pass over the rows; memory is
-O(n m) beside the views, which are scaled in blocks and never copied.
+O(n m) in addition to the views, which are scaled in blocks and never copied.
 
 Differences of the published program, which ``quirks=True`` follows:
 
 1. It forms the targets f_i = Σ_v AᵀW_vᵀx_vi of z_i without the weights a_v², so its update of Z is
-   no minimiser and J can rise.
+   not a minimizer, and J can increase.
 2. With more anchors than dimensions (its grid has m = k, 2k, 3k, and d = k) AᵀA = I cannot hold.
-   It goes on as if it did, for A and for Z. Without quirks AAᵀ = I takes its place, z_i solves the
+   It assumes so all the same, for A and Z. Without quirks, AAᵀ = I replaces it, z_i solves the
    quadratic program with the true AᵀA, and the update of A lowers J.
 
 Differences of ours from the program in both cases:
 
-3. The program prints the best of 50 k-means runs for each measure, by the truth. We keep the run
-   of lowest inertia of `n_init`, started by k-means++ where the program takes random rows.
+3. The program prints the best of 50 k-means runs for each metric, given the true labels. We keep
+   the run with the lowest inertia of `n_init`, with k-means++ instead of random rows as seeds.
 4. d is at most the number of features of the narrowest view, so that W_vᵀW_v = I can hold; neither
    anchors nor dimensions are more than the samples.
-5. Both start from W_v = I, which reads the first d features. Where these are blank in every view,
-   as the corners of images are, rounding errors choose the next W_v; ours are then d samples.
+5. Both start from W_v = I, which uses only the first d features. If these are zero in every view,
+   like the corners of images, rounding errors determine the next W_v; ours are then d samples.
 """
 
 from dataclasses import dataclass
@@ -48,29 +48,29 @@ class SMVSC(UnifiedAnchorClusterer):
     n_clusters : int, default=8
         Number of clusters, k.
     n_anchors : int, optional
-        Number of anchors, m; None takes k. The published grid is k, 2k, 3k.
+        Number of anchors, m; None uses k. The published grid is k, 2k, 3k.
     n_dims : int, optional
-        Dimensions of the space of the anchors, d; None takes k.
+        Dimensions of the space of the anchors, d; None uses k.
     lam : float, default=1.0
         Weight of ‖Z‖², λ.
     quirks : bool, default=False
-        Follow the released program where it leaves the objective.
+        Follow the released program where it deviates from the objective.
     scale : {"z", None}, default="z"
-        Standardize the features, as the released program does, or take the views as given.
+        Standardize the features, as the released program does, or use the views as given.
     max_iter : int, default=51
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-3
-        Stop, from the tenth iteration on, once the objective changes by less than this share.
+        Relative tolerance of the objective, checked from the tenth iteration on.
     n_init : int, default=10
-        Runs of the k-means that ends the method.
+        Number of starts of the final k-means.
     random_state : int, RandomState or None, default=None
-        Seed of the k-means; the rest is not random.
+        Seed of the final k-means; the rest is deterministic.
     time_limit : float, optional
-        Seconds; a fit that takes longer declines.
+        Seconds; a fit that takes longer raises DeclinedError.
     memory_limit : float, optional
-        Bytes beside the views; a fit that needs more declines.
+        Bytes in addition to the views; a fit that needs more raises DeclinedError.
     view_sizes : sequence of int, optional
-        Widths of the views where X is one 2-D array.
+        Number of features of each view, if X is one 2-D array of concatenated views.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class SMVSC(UnifiedAnchorClusterer):
     view_weights_ : array of shape (n_views,)
         Weight of each view, a; they sum to one.
     embedding_ : array of shape (n_samples, n_anchors)
-        What the last k-means reads; fewer columns where Z has a lower rank.
+        Rows clustered by the final k-means; fewer columns if Z has a lower rank.
     objective_history_ : array of shape (n_iter,)
         J after each iteration.
     n_iter_ : int

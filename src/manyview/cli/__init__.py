@@ -17,15 +17,15 @@ from manyview.cli import benchmark, choose, cite, datasets, demo, fit, predict, 
 
 __all__ = ["app", "main", "options"]
 
-# What the library raises when the request, not the program, is at fault.
+# Errors that are caused by the request, not by a bug.
 USER_ERRORS = (ValueError, OSError, ImportError, MemoryError)
-# typer carries click inside in some versions, and needs it beside in others
+# some versions of typer vendor click, others depend on it
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 INTERRUPTED = 130
 
 app = typer.Typer(
     name="manyview",
-    help="Cluster samples that several views describe.",
+    help="Multi-view clustering: cluster samples described by several views.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -33,9 +33,9 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line; a mistake of the user ends in one sentence and exit code 2."""
+    """Run the command line; a user error prints one sentence and exits with code 2."""
     _replace_unknown_letters()
-    # Taken out here, so that it may stand before or after the command.
+    # removed here, so that it may be given before or after the command
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     is_debugging = len(arguments) < len(sys.argv) - 1
     try:
@@ -50,19 +50,19 @@ def main() -> None:
         typer.echo(f"manyview: {_sentence(error)}", err=True)
         code = 2
     if code == INTERRUPTED:
-        typer.echo("manyview: stopped by Ctrl-C; no file is half-written.", err=True)
+        typer.echo("manyview: stopped by Ctrl-C; no incomplete file was left.", err=True)
     sys.exit(code or 0)
 
 
 def _replace_unknown_letters() -> None:
-    """Write "?" for a letter that a stream lacks: pipes and consoles of Windows know few."""
+    """Write "?" for characters that a stream cannot encode, as on Windows consoles."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
 
 
 def _refuse(error: Any) -> int:
-    """Tell a mistake in the command line in one sentence; no command at all shows the help."""
+    """Print a usage error in one sentence; without a command, print the help."""
     context = error.ctx
     if type(error).__name__ == "NoArgsIsHelpError":
         typer.echo(context.get_help())
@@ -74,7 +74,7 @@ def _refuse(error: Any) -> int:
 
 
 def _sentence(error: Exception) -> str:
-    """Tell an error in one line; those of the system name a file and a reason."""
+    """An error in one line; for system errors, the file and the reason."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
     return " ".join(str(error).split()) or type(error).__name__
@@ -98,7 +98,7 @@ def options(
         bool, typer.Option("--debug", metavar="", help="Show the traceback of errors.")
     ] = False,
 ) -> None:
-    """Cluster samples that several views describe."""
+    """Multi-view clustering: cluster samples described by several views."""
 
 
 app.command("fit", epilog=fit.EXAMPLES)(fit.command)

@@ -12,31 +12,43 @@ from manyview.study.benchmark import BenchmarkRequest, benchmark_session
 
 
 def command(
-    sets: Annotated[list[str] | None, typer.Argument(help="Names of sets; none: all.")] = None,
+    sets: Annotated[
+        list[str] | None, typer.Argument(help="Names of data sets; default: all.")
+    ] = None,
     method: Annotated[
-        list[str] | None, typer.Option(help="A method, or module:Class; may be repeated.")
+        list[str] | None, typer.Option(help="Name of a method, or module:Class; may be repeated.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("benchmark"),
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds of each method.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 5,
     protocol: Annotated[
-        str, typer.Option(help="label-free: defaults; oracle: best of the published grid.")
+        str,
+        typer.Option(
+            help="label-free: default parameters; oracle: best point of the published grid."
+        ),
     ] = "label-free",
     rows: Annotated[str, typer.Option(help="Order of the rows: shuffled or file.")] = "shuffled",
     missing_rate: Annotated[
-        list[float] | None, typer.Option(help="Share of view rows to hide; may be repeated.")
+        list[float] | None,
+        typer.Option(help="Share of the rows of a view to remove; may be repeated."),
     ] = None,
-    time_limit: Annotated[float, typer.Option(min=0.1, help="Seconds of a run.")] = 120.0,
-    memory_limit: Annotated[float | None, typer.Option(help="Gigabytes of a run.")] = None,
-    max_samples: Annotated[int, typer.Option(help="Largest set, where none is named.")] = 12_000,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at a time.")] = 1,
+    time_limit: Annotated[
+        float, typer.Option(min=0.1, help="Limit for one run, in seconds.")
+    ] = 120.0,
+    memory_limit: Annotated[float | None, typer.Option(help="Limit for one run, in GB.")] = None,
+    max_samples: Annotated[
+        int, typer.Option(help="Skip larger data sets, unless they are named.")
+    ] = 12_000,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of runs in parallel.")] = 1,
     variants: Annotated[
         bool,
         typer.Option(
-            "--variants", metavar="", help="Also OMVCDR without its parts, k-means in all scalings."
+            "--variants",
+            metavar="",
+            help="Also run ablations of OMVCDR, and k-means with every scaling.",
         ),
     ] = False,
 ) -> None:
-    """Run methods on data sets; go on where an earlier run was stopped."""
+    """Compare methods on data sets; the same command resumes a stopped run."""
     request = BenchmarkRequest(
         sets=sets or (),
         methods=method or (),

@@ -1,4 +1,4 @@
-"""`manyview choose`: clusters, scaling and λ for files, recommended without labels."""
+"""`manyview choose`: recommends the number of clusters, scaling and λ, without labels."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from manyview.persistence.atomic import RowLog, atomic_path, write_text
 from manyview.study.progress import run_bar
 
 EXAMPLES = """
-[bold]How many clusters[/], which scaling and which λ:
+[bold]Number of clusters[/], scaling and λ:
 
   manyview choose rna.csv protein.parquet --id sample --out choice
 
-[bold]The number alone[/], of 5 to 15:
+[bold]Number of clusters only[/], from 5 to 15:
 
   manyview choose data.mat --min 5 --max 15 --no-tune
 
-[bold]Scaling and λ[/] for a number that is known:
+[bold]Scaling and λ[/] for a known number of clusters:
 
   manyview choose data.mat --min 8 --max 8
 
-The folder --out gets choice.json, choice.svg, table.csv, settings.csv and rows.jsonl.
+Written to the folder --out: choice.json, choice.svg, table.csv, settings.csv and rows.jsonl.
 """
 
 
@@ -51,7 +51,7 @@ class ChooseRequest:
     """What the user asked for."""
 
     paths: Iterable[Path]
-    options: dict[str, Any]  # how `read_views` is to read them
+    options: dict[str, Any]  # of `read_views`
     fewest: int = 2
     most: int = 40
     tune: bool = True
@@ -60,16 +60,16 @@ class ChooseRequest:
 
 
 def choose_session(request: ChooseRequest, out: Path, console: Console) -> Choice:
-    """Recommend clusters, scaling and λ for files; go on where an earlier session stopped.
+    """Recommend the number of clusters, scaling and λ; resumes if it was stopped before.
 
     Parameters
     ----------
     request : ChooseRequest
-        Files, how to read them, candidates and seed.
+        Files, options of `read_views`, candidates and seed.
     out : path
         Folder for `rows.jsonl`, `table.csv`, `settings.csv`, `choice.json` and `choice.svg`.
     console : rich.console.Console
-        Where progress and the recommendation are shown.
+        Shows progress and the recommendation.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def choose_session(request: ChooseRequest, out: Path, console: Console) -> Choic
     """
     candidates = range(request.fewest, request.most + 1)
     if not candidates:
-        msg = f"--min {request.fewest} is above --max {request.most}; expected it below or equal."
+        msg = f"--min {request.fewest} is above --max {request.most}; expected --min at most --max."
         raise ValueError(msg)
     loaded = read_views(list(request.paths), **request.options)
     for note in loaded.notes:
@@ -93,9 +93,9 @@ def choose_session(request: ChooseRequest, out: Path, console: Console) -> Choic
 def _choose(
     data: MultiViewData, candidates: range, request: ChooseRequest, out: Path, console: Console
 ) -> Choice:
-    """Judge the candidates that have no row yet, and keep each row as it comes."""
+    """Evaluate the candidates that have no row yet; each row is logged at once."""
     log = RowLog(out / "rows.jsonl")
-    # a row depends on the range of candidates, since all share one spectrum and the same blobs
+    # a row depends on the range of candidates: all share one spectrum and the same reference blobs
     key = digest((data.views, data.present, request.seed, candidates, __version__))
     before = [row for row in log.read() if row.pop("key", None) == key]
     with run_bar(console) as bar:
@@ -107,7 +107,7 @@ def _choose(
                 text += f", scale {row['scale']}, lam {row['lam']:g}"
             bar.bar.update(bar.task, completed=n_done, total=n_all, description=text)
 
-        bar.say("looking at the samples")
+        bar.say("preparing")
         return choose(
             data,
             candidates,
@@ -120,7 +120,7 @@ def _choose(
 
 
 def _show(choice: Choice, console: Console) -> None:
-    """The recommendation in words, the settings that were tried, and what to tell `fit`."""
+    """Print the recommendation, the settings that were tried, and options for `fit`."""
     console.print(choice.sentence, markup=False)
     if choice.advice:
         console.print(choice.advice, markup=False)
@@ -136,11 +136,11 @@ def _show(choice: Choice, console: Console) -> None:
         options = f"--clusters {choice.n_clusters}"
         if choice.advice:
             options += f" --scale {scale_name(choice.scale)} --lam {choice.lam:g}"
-        console.print(f"For manyview fit: {options}", markup=False)
+        console.print(f"Options for manyview fit: {options}", markup=False)
 
 
 def _write(choice: Choice, out: Path) -> None:
-    """The tables, the recommendation and its plot."""
+    """Write the tables, the recommendation and its plot."""
     write_text(out / "table.csv", choice.table.to_csv(index=False))
     write_text(out / "settings.csv", choice.settings.to_csv(index=False))
     summary = {
@@ -158,7 +158,7 @@ def _write(choice: Choice, out: Path) -> None:
     try:
         figure = choice_curve(choice).figure
     except EngineUnavailableError as error:
-        logger.warning("No plot was drawn. %s", error)  # the table says the same
+        logger.warning("No plot was drawn. %s", error)  # the table has the same content
         return
     if len(choice.settings):
         figure.set_size_inches(6.4, 9)
@@ -171,18 +171,22 @@ def _write(choice: Choice, out: Path) -> None:
 def command(
     paths: Paths,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("choose"),
-    fewest: Annotated[int, typer.Option("--min", min=2, metavar="N", help="Fewest clusters.")] = 2,
-    most: Annotated[int, typer.Option("--max", min=2, metavar="N", help="Most clusters.")] = 40,
-    tune: Annotated[bool, typer.Option(help="Choose scaling and λ, too.")] = True,
+    fewest: Annotated[
+        int, typer.Option("--min", min=2, metavar="N", help="Smallest number of clusters.")
+    ] = 2,
+    most: Annotated[
+        int, typer.Option("--max", min=2, metavar="N", help="Largest number of clusters.")
+    ] = 40,
+    tune: Annotated[bool, typer.Option(help="Also choose scaling and λ.")] = True,
     id: SampleColumn = None,
     samples: Side = "auto",
     missing: Missing = "keep",
     nan: Nan = "fail",
     seed: Seed = 0,
-    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Threads.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Number of threads.")] = 1,
     quiet: Quiet = False,
 ) -> None:
-    """Recommend clusters, scaling and λ, without labels; a run that was stopped goes on."""
+    """Recommend the number of clusters, scaling and λ, without labels; resumes a stopped run."""
     options = {"id": id, "samples": samples, "missing": missing, "nan": nan}
     request = ChooseRequest(paths, options, fewest, most, tune, seed, jobs)
     choose_session(request, out, Console(quiet=quiet))

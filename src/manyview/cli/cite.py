@@ -10,7 +10,7 @@ from manyview.study.paper import cite
 
 
 def command(
-    method: Annotated[str, typer.Argument(help="A method, such as omvcdr or lmvsc.")],
+    method: Annotated[str, typer.Argument(help="Name of a method, such as omvcdr or lmvsc.")],
 ) -> None:
-    """Show how to cite a method, as BibTeX."""
+    """Print the BibTeX entry of a method."""
     typer.echo(cite(method))

@@ -1,4 +1,4 @@
-"""`manyview datasets`: the benchmark sets that are here, and those that can be fetched."""
+"""`manyview datasets`: the benchmark data sets, available and downloadable."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ COLUMNS = ("name", "samples", "features", "classes", "license", "source", "warni
 
 
 def list_sets() -> pd.DataFrame:
-    """Name, samples, features of the views, classes, license and source of each set that is here.
+    """Name, sizes, license and source of each available data set.
 
     Returns
     -------
     DataFrame
-        One row a set; a file that cannot be read, and one that differs from the paper's set of
-        that name, has a warning.
+        One row per data set, with a warning if the file cannot be read or differs from the
+        paper's set of that name.
     """
     rows = [_row(name) for name in benchmark_files()]
     return pd.DataFrame(rows, columns=list(COLUMNS))
@@ -52,12 +52,12 @@ def _row(name: str) -> tuple[str, int, str, int, str, str, str]:
 
 
 def show_sets(console: Console) -> None:
-    """Print the table of `list_sets`, its warnings, and what can be fetched."""
+    """Print the table of `list_sets`, its warnings, and what can be downloaded."""
     sets = list_sets()
     if sets.empty:
         console.print(
-            f"There are no sets in {benchmark_folder()}. Set MANYVIEW_DATA to the folder with your "
-            ".npz or .mat files.",
+            f"There are no data sets in {benchmark_folder()}. Set MANYVIEW_DATA to the folder with "
+            "your .npz or .mat files.",
             markup=False,
         )
     else:
@@ -76,29 +76,29 @@ app = typer.Typer(invoke_without_command=True)
 
 @app.callback()
 def choose_subcommand(context: typer.Context) -> None:
-    """List the benchmark sets that are here, or fetch one."""
+    """List the benchmark data sets, or download one."""
     if context.invoked_subcommand is None:
         list_datasets()
 
 
 @app.command("list")
 def list_datasets() -> None:
-    """List the benchmark sets that are here, and those that can be fetched."""
+    """List the available benchmark data sets, and those that can be downloaded."""
     show_sets(Console())
 
 
 @app.command("fetch")
 def fetch_dataset(
-    name: Annotated[str, typer.Argument(help="A set with a public source.")],
+    name: Annotated[str, typer.Argument(help="Name of a data set with a public source.")],
     force: Annotated[
-        bool, typer.Option("--force", metavar="", help="Also if it is here already.")
+        bool, typer.Option("--force", metavar="", help="Download it even if it exists.")
     ] = False,
 ) -> None:
-    """Fetch a benchmark set into the folder of MANYVIEW_DATA."""
+    """Download a benchmark data set to the folder MANYVIEW_DATA."""
     console = Console()
     is_new = force or name not in benchmark_files()
-    with console.status("Fetching the set …"):
+    with console.status("Downloading …"):
         path = fetch_benchmark(name, force=force)
-    text = "Written:" if is_new else "Here already; --force fetches it again:"
+    text = "Written:" if is_new else "Already present; --force downloads it again:"
     about = f"{SOURCES[name]} License: {LICENSES[name]}."
     console.print(f"{text} {path}\n{about}", markup=False, soft_wrap=True)

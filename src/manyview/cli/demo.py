@@ -1,4 +1,4 @@
-"""`manyview demo`: what `manyview fit` does, on digits that come with scikit-learn."""
+"""`manyview demo`: runs `manyview fit` on the digits of scikit-learn."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ IMAGE_SHAPE = (8, 8)
 
 
 def run_demo(out: Path, seed: int = 0, console: Console | None = None) -> dict[str, Any]:
-    """Cluster the bundled digits, and set the clusters beside the digits that they are.
+    """Cluster the bundled digits, and compare the clusters with the true digits.
 
     Parameters
     ----------
     out : path
-        Folder for the files of a run; made where it does not exist.
+        Folder for the results; created if it does not exist.
     seed : int, default=0
-        Seed of everything that is random.
+        Seed of all random numbers.
     console : rich.console.Console, optional
-        Where progress and tables are shown; None shows nothing.
+        Shows progress and tables; None shows nothing.
 
     Returns
     -------
     dict
-        A short summary of plain values, as `fit_run` returns it.
+        Summary, as returned by `fit_run`.
     """
     command = f"manyview demo --seed {seed}"
     request = FitRequest(paths=(), clusters="10", seed=seed, jobs=1, command=command)
@@ -44,7 +44,7 @@ def run_demo(out: Path, seed: int = 0, console: Console | None = None) -> dict[s
 
 
 def _read_digits(request: FitRequest) -> Inputs:
-    """The bundled digits, once the kernels are compiled: that is no part of the time of a fit."""
+    """The bundled digits; compiles the kernels first, so that the fit is timed without."""
     digits = load_digits_views()
     n = len(digits.data)
     data = replace(digits.data, sample_names=pd.RangeIndex(n))
@@ -71,5 +71,5 @@ def command(
     seed: Seed = 0,
     quiet: Quiet = False,
 ) -> None:
-    """Cluster the bundled digits, and write what manyview fit writes."""
+    """Cluster the bundled digits, and write the results of manyview fit."""
     run_demo(out, seed, Console(quiet=quiet))

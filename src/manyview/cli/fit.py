@@ -55,19 +55,19 @@ EXAMPLES = """
 
   manyview fit rna.csv protein.parquet meth.h5ad --clusters 8 --out run
 
-[bold]Clinical data[/] set against the clusters; --id names the column of names:
+[bold]Clinical data[/], tested for association; --id is the column of sample names:
 
   manyview fit rna.csv meth.csv --clusters 4 --id patient --meta clinical.csv
 
-[bold]Known classes[/], a column that has no part in the fit, set beside it:
+[bold]Known classes[/], compared with the clusters, and not used in the fit:
 
   manyview fit rna.csv meth.csv --clusters 4 --truth subtype
 
-[bold]Embeddings[/], one array a view, rows in the same order:
+[bold]Embeddings[/], one array per view, rows in the same order:
 
   manyview fit image.npy text.npy --clusters 100 --seed 1 --json
 
-[bold]Shards on disk[/], a quoted pattern a view, or an array or column of a file:
+[bold]Shards on disk[/], one quoted pattern per view, or an array or column of a file:
 
   manyview fit 'img_*.npy' txt.h5::vectors --clusters 100 --memory 8GB
 
@@ -77,7 +77,7 @@ EXAMPLES = """
 
   manyview fit tables/ --clusters 5 --samples columns --nan feature-mean
 
-The folder --out gets labels.csv, labels.parquet, model.mv, result.json and report.html.
+Written to the folder --out: labels.csv, labels.parquet, model.mv, result.json and report.html.
 
 New samples: manyview predict --model run new_rna.csv
 """
@@ -90,21 +90,21 @@ class FitRequest:
     Attributes
     ----------
     paths : sequence of paths
-        Files and folders with the views; a pattern stands for the shards of one.
+        Files and folders with the views; a pattern matches the shards of one view.
     clusters : str
         Number of clusters, or "auto".
     id, samples, missing, nan, views
-        As `read_views` takes them.
+        Parameters of `read_views`.
     meta : path, optional
-        A table that is set against the clusters.
+        Table of metadata, tested for association with the clusters.
     truth : str, optional
-        Where the known classes are: a column of `meta` or of a view, FILE::COLUMN, or a file.
+        Known classes: a column of `meta` or of a view, FILE::COLUMN, or a file.
     seed, lam, starts, max_iter, jobs
         `random_state`, `lam`, `n_init`, `max_iter` and `n_jobs` of OMVCDR.
     scale : str
-        That of OMVCDR; "none" for None, and several with commas between them.
+        `scale` of OMVCDR; "none" for None; several are separated by commas.
     engine : str
-        That of OMVCDR. With "stream", or where a path is a pattern, rows stay on disk.
+        `engine` of OMVCDR. With "stream", or if a path is a pattern, rows stay on disk.
     memory : str, optional
         `memory_limit` of OMVCDR, such as "8GB".
     command : str, optional
@@ -131,7 +131,7 @@ class FitRequest:
     command: str | None = None
 
     def estimator(self) -> OMVCDR:
-        """Make the estimator, after a check of its parameters.
+        """Make the estimator, and check its parameters.
 
         Returns
         -------
@@ -149,26 +149,26 @@ class FitRequest:
             memory_limit=None if self.memory is None else _n_bytes(self.memory),
             random_state=self.seed,
         )
-        check_parameters(model)  # before files are read, which may take long
+        check_parameters(model)  # before files are read, which may take a long time
         return model
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What a run starts from.
+    """Input of a run.
 
     Attributes
     ----------
     views : LoadedViews
         The samples to cluster.
     meta : Meta, optional
-        A table that is set against the clusters.
+        Table of metadata, tested for association with the clusters.
     truth : pandas.Series, optional
-        Known classes that are set beside the clusters.
+        Known classes, compared with the clusters.
     images : array of shape (n_samples, height, width), optional
-        A small picture of each sample.
+        Small picture of each sample.
     notes : tuple of str
-        What a reader should know of `meta` and `truth`.
+        Remarks on `meta` and `truth`, for the report.
     """
 
     views: LoadedViews
@@ -179,7 +179,7 @@ class Inputs:
 
 
 def read_inputs(request: FitRequest) -> Inputs:
-    """Read the views, and what is set against their clusters.
+    """Read the views, the metadata and the known classes.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def read_inputs(request: FitRequest) -> Inputs:
     tables = [*([] if meta is None else [meta.table]), views.set_aside]
     found = find_classes(request.truth, names, tables=tables, others=features, id=request.id)
     column = found.table.columns[0]
-    if column in features:  # only a file of its own has said so
+    if column in features:  # a separate file named a column that is a feature
         return read_inputs(replace(request, truth=f"{request.truth}::{column}"))
     truth = as_classes(found.table[column], len(names))
     return Inputs(views, meta, truth, notes=(*notes, *found.notes))
@@ -219,16 +219,16 @@ def fit_run(
     request : FitRequest
         Files and settings.
     out : path
-        Folder for the five files; made where it does not exist.
+        Folder for the five files; created if it does not exist.
     console : rich.console.Console
-        Where tables and progress are shown.
+        Shows tables and progress.
     read : function of a FitRequest, default=read_inputs
-        What gives the views, once the folder is known to be usable.
+        Returns the input; called after the folder has been checked.
 
     Returns
     -------
     dict
-        A short summary of plain values.
+        Summary of plain values.
     """
     model = request.estimator()
     with run_folder(out) as folder:
@@ -259,19 +259,19 @@ def fit_run(
 
 
 def estimate_run(request: FitRequest, console: Console) -> dict[str, Any]:
-    """Read or open the views, fit some of their samples, and tell what all will take.
+    """Estimate time and memory of a fit, from a fit of some of the samples.
 
     Parameters
     ----------
     request : FitRequest
         Files and settings of the fit.
     console : rich.console.Console
-        Where it is told.
+        Shows the estimate.
 
     Returns
     -------
     dict
-        The estimate as plain values, and in words.
+        The estimate as plain values and as a sentence.
     """
     model = request.estimator()
     with console.status("reading"):
@@ -285,7 +285,7 @@ def estimate_run(request: FitRequest, console: Console) -> dict[str, Any]:
 
 
 def read_files(request: FitRequest) -> LoadedViews:
-    """Tables, read; or arrays that stay on disk, which have no names and are not turned."""
+    """Read tables, or open arrays that stay on disk, without names and not transposed."""
     tabular = {
         "id": request.id,
         "samples": request.samples,
@@ -298,8 +298,8 @@ def read_files(request: FitRequest) -> LoadedViews:
     asked = [f"--{name}" for name, value in tabular.items() if value != getattr(FitRequest, name)]
     if asked:
         msg = (
-            f"{' and '.join(asked)}: for tables only; with --engine stream or a pattern, rows "
-            "stay on disk and are matched by position. Leave them out."
+            f"{' and '.join(asked)}: only for tables; with --engine stream or a pattern, rows "
+            "stay on disk and are matched by position. Remove these options."
         )
         raise ViewError(msg)
     return open_views(request.paths, view_names=request.views)
@@ -316,7 +316,7 @@ def _n_bytes(text: str) -> float:
 
 
 def _n_clusters(text: str) -> Any:
-    """The number that --clusters names; what "auto" means is the estimator's affair."""
+    """The value of --clusters as a number, or "auto"."""
     if text == "auto":
         return text
     if not text.isdecimal() or int(text) == 0:
@@ -328,16 +328,16 @@ def _n_clusters(text: str) -> Any:
 def _fit(
     model: OMVCDR, loaded: LoadedViews, passes: Path, console: Console
 ) -> tuple[float, list[str]]:
-    """Fit, and return the seconds and what the library warned of.
+    """Fit; return the seconds and the warnings.
 
-    A fit of rows on disk may take long: its passes are noted, and the same command goes on.
+    A fit of rows on disk writes checkpoints, so that the same command resumes it.
     """
     n_samples, k = loaded.data.n_samples, model.n_clusters
     if isinstance(k, int) and k > n_samples:
-        msg = f"--clusters is {k}, and there are {n_samples} samples; ask for fewer clusters."
+        msg = f"--clusters is {k}, and there are {n_samples} samples; set a smaller number."
         raise NotEnoughSamplesError(msg)
     if passes.exists():
-        console.print("Going on where an earlier run was stopped.")
+        console.print("Resuming an earlier run that was stopped.")
     with warnings.catch_warnings(record=True) as caught, fit_bar(console) as on_step:
         warnings.simplefilter("always")
         start = time.perf_counter()
@@ -353,7 +353,7 @@ def _fit(
 def _associations(
     meta: Meta | None, model: OMVCDR, seed: int
 ) -> tuple[list[dict[str, Any]] | None, list[str]]:
-    """Columns set against the clusters, and which were not tested, a sentence a reason."""
+    """Tested columns, and one sentence per reason why columns were not tested."""
     if meta is None:
         return None, []
     associations = associate(meta.table, model.labels_, seed=seed)
@@ -361,19 +361,19 @@ def _associations(
     for column in associations.set_aside:
         by_reason.setdefault(column["reason"], []).append(repr(column["column"]))
     return associations.tested, [
-        f"Not set against the clusters: {', '.join(names)} ({reason})."
+        f"Not tested for association: {', '.join(names)} ({reason})."
         for reason, names in by_reason.items()
     ]
 
 
 def _names(loaded: LoadedViews) -> pd.Index:
     names = loaded.data.sample_names
-    assert names is not None  # what was read has names, be it numbers
+    assert names is not None  # views that were read have names, or numbers as names
     return names
 
 
 def _sources(loaded: LoadedViews) -> list[dict[str, Any]]:
-    """What was found, a dict of plain values a view."""
+    """What was found in the files: one dict of plain values per view."""
     rows: list[dict[str, Any]] = json.loads(loaded.found.to_json(orient="records"))
     return rows
 
@@ -416,14 +416,14 @@ def command(
     clusters: Annotated[str, typer.Option(metavar="N|auto", help="Number of clusters.")],
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("manyview-run"),
     meta: Annotated[
-        Path | None, typer.Option(help="Table to set against the clusters, such as clinical data.")
+        Path | None, typer.Option(help="Metadata to test for association, such as clinical data.")
     ] = None,
     truth: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Known classes to set beside the clusters: a column of a view or of --meta, "
-            "FILE::COLUMN, or a file. They have no part in the fit.",
+            help="Known classes to compare with the clusters: a column of a view or of --meta, "
+            "FILE::COLUMN, or a file. Not used in the fit.",
         ),
     ] = None,
     id: SampleColumn = None,
@@ -433,24 +433,28 @@ def command(
     views: ViewNames = None,
     scale: Annotated[
         str,
-        clustering(metavar="HOW", help="auto, none, unit, l2, sqrt-l2, z, z-l2, or several, a,b."),
+        clustering(metavar="HOW", help="auto, none, unit, l2, sqrt-l2, z, z-l2, or several: a,b."),
     ] = "auto",
-    lam: Annotated[float, clustering(metavar="X", help="Coupling of samples and clusters.")] = 0.5,
-    starts: Annotated[int, clustering(min=1, metavar="N", help="Starts; the best wins.")] = 5,
+    lam: Annotated[
+        float, clustering(metavar="X", help="Coupling between embedding and clusters.")
+    ] = 0.5,
+    starts: Annotated[
+        int, clustering(min=1, metavar="N", help="Number of starts; the best is kept.")
+    ] = 5,
     max_iter: Annotated[
-        int, clustering(min=1, metavar="N", help="Iterations of a start, at most.")
+        int, clustering(min=1, metavar="N", help="Maximum number of iterations of a start.")
     ] = 100,
     seed: Seed = 0,
     jobs: Jobs = None,
     engine: Annotated[
         Literal["auto", "memory", "stream"],
-        clustering(help="Where the rows are: in memory, or on disk."),
+        clustering(help="Where rows are kept: in memory, or on disk."),
     ] = "auto",
     memory: Annotated[
-        str | None, clustering(metavar="SIZE", help="Memory to use, such as 8GB.")
+        str | None, clustering(metavar="SIZE", help="Memory limit, such as 8GB.")
     ] = None,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="Tell time and memory, and end without a fit.")
+        bool, typer.Option("--estimate", help="Only estimate time and memory; do not fit.")
     ] = False,
     quiet: Quiet = False,
     json: AsJson = False,

@@ -1,4 +1,4 @@
-"""The folder of a run: exactly five files, all of them or none."""
+"""The output folder of a run: exactly five files, written all or none."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ import pandas as pd
 from manyview.persistence.atomic import atomic_path
 
 MODEL = "model.mv"
-PASSES = ".passes"  # of a fit that is not done
+PASSES = ".passes"  # journal of an unfinished fit
 FILES = ("labels.csv", "labels.parquet", MODEL, "result.json", "report.html")
 
 
 @contextmanager
 def run_folder(out: Path) -> Iterator[Path]:
-    """Check a folder before a run, and fill it at the end.
+    """Check a folder before a run, and move the results into it at the end.
 
     Parameters
     ----------
     out : path
-        The folder; it may be absent, empty or that of an earlier run.
+        The folder; it may be missing, empty, or that of an earlier run.
 
     Yields
     ------
     pathlib.Path
         A temporary folder inside it, for the files of `FILES`. They are moved to `out` one by one
-        when the block ends; after an error, or Ctrl-C, `out` is as it was.
+        when the block ends; after an error or Ctrl-C, `out` is unchanged.
     """
     _check(out)
     absent = [folder for folder in (out, *out.parents) if not folder.exists()]
@@ -44,25 +44,28 @@ def run_folder(out: Path) -> Iterator[Path]:
             with suppress(OSError):  # not made, or not empty
                 folder.rmdir()
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            msg = f"The disk of {out} is full, so nothing was written; name another --out."
+            msg = (
+                f"The disk of {out} is full, so nothing was written. Free some space, or set "
+                "another --out."
+            )
             raise OSError(msg) from error
         raise
 
 
 def _temporary_folder(out: Path) -> TemporaryDirectory[str]:
-    """A folder inside another, which is made; so a run that cannot write ends before it starts."""
+    """A temporary folder inside `out`; fails before the run if `out` is not writable."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         return TemporaryDirectory(prefix=".", dir=out)
     except OSError as error:
-        msg = f"The folder {out} cannot be written to ({error.strerror}). Name another --out."
+        msg = f"The folder {out} cannot be written to ({error.strerror}). Set another --out."
         raise OSError(msg) from error
 
 
 def _check(out: Path) -> None:
-    """Refuse what is not a folder, and a folder with other things in it."""
+    """Refuse a file, and a folder with other files in it."""
     if out.exists() and not out.is_dir():
-        msg = f"{out} is a file; expected a folder to write to. Move it, or name another --out."
+        msg = f"{out} is a file; expected a folder to write to. Move it, or set another --out."
         raise NotADirectoryError(msg)
     found = {path.name for path in out.iterdir()} if out.exists() else set()
     inside = sorted(name for name in found if not name.startswith("."))
@@ -70,20 +73,20 @@ def _check(out: Path) -> None:
     if others:
         msg = (
             f"The folder {out} holds {', '.join(others[:3])}{' …' if len(others) > 3 else ''}; "
-            "expected a new or empty one, or that of an earlier run. Name another --out."
+            "expected a new or empty one, or that of an earlier run. Set another --out."
         )
         raise FileExistsError(msg)
 
 
 def write_table(path: Path, table: pd.DataFrame) -> None:
-    """Write a table as the ending says, Parquet or else CSV, all of it or nothing.
+    """Write a table atomically, as Parquet or CSV by its extension.
 
     Parameters
     ----------
     path : path
-        The file to make or to replace.
+        The file to create or to replace.
     table : DataFrame
-        What it shall hold.
+        The table.
     """
     with atomic_path(path) as temporary:
         if path.suffix.lower() == ".parquet":

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their results are printed."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -17,35 +17,37 @@ Paths = Annotated[
 ]
 SampleColumn = Annotated[str | None, reading(metavar="NAME", help="Column with the sample names.")]
 Side = Annotated[
-    Literal["auto", "rows", "columns"], reading(help="Where the samples are; auto: found by names.")
+    Literal["auto", "rows", "columns"],
+    reading(help="Orientation of the samples; auto: by matching names."),
 ]
-Missing = Annotated[Literal["keep", "drop"], reading(help="Samples that some views lack.")]
+Missing = Annotated[
+    Literal["keep", "drop"], reading(help="Samples with missing views: keep or drop them.")
+]
 Nan = Annotated[
     Literal["fail", "feature-mean", "drop-features"],
-    reading(metavar="HOW", help="Single missing values: fail, feature-mean, drop-features."),
+    reading(metavar="HOW", help="Missing values (NaN): fail, feature-mean or drop-features."),
 ]
 ViewNames = Annotated[
-    str | None, reading(metavar="A,B", help="Names of the views, with commas between.")
+    str | None, reading(metavar="A,B", help="Names of the views, separated by commas.")
 ]
-Seed = Annotated[
-    int, clustering(min=0, max=2**32 - 1, metavar="N", help="Seed of everything that is random.")
-]
+Seed = Annotated[int, clustering(min=0, max=2**32 - 1, metavar="N", help="Random seed.")]
 Jobs = Annotated[
-    int | None, clustering(min=1, metavar="N", help="Threads; chosen by the size of the data.")
+    int | None,
+    clustering(min=1, metavar="N", help="Number of threads; default: by the size of the data."),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="Write the files only.")]
+Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="Print nothing but errors.")]
 AsJson = Annotated[
     bool,
-    typer.Option("--json", metavar="", help="A summary as JSON on stdout, all else on stderr."),
+    typer.Option("--json", metavar="", help="Print a JSON summary on stdout, all else on stderr."),
 ]
 
 
 def split_names(text: str | None) -> list[str] | None:
-    """Names with commas between them."""
+    """Split names at commas."""
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
 def print_json(summary: dict[str, Any], is_asked: bool) -> None:
-    """Print a summary for programs, where `--json` was given."""
+    """Print a summary as JSON if `--json` was given."""
     if is_asked:
         typer.echo(dumps(summary, indent=2))

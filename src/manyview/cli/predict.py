@@ -1,4 +1,4 @@
-"""`manyview predict`: from a model and files with new samples to a table of labels."""
+"""`manyview predict`: labels new samples with a fitted model."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from manyview.io import FittedView, read_new_samples
 from manyview.omvcdr import OMVCDR
 
 EXAMPLES = """
-[bold]All views[/] of new samples, found by the names of files or features:
+[bold]All views[/] of new samples, matched by the names of files or features:
 
   manyview predict --model run new_rna.csv new_meth.csv --out new.csv
 
-[bold]One view[/] alone, and gaps filled with the means of the fit:
+[bold]One view[/] only, with missing values replaced by the means of the fit:
 
   manyview predict --model run/model.mv new_rna.csv --nan feature-mean
 
-[bold]Files whose names and columns say nothing[/]: name the views in their order:
+[bold]Files without matching names[/]: give the views in the order of the files:
 
   manyview predict --model run a.npy b.npy --views image,text
 """
@@ -59,7 +59,7 @@ class PredictRequest:
     paths : sequence of paths
         Files and folders with views of the new samples.
     id, samples, nan, views
-        As `read_new_samples` takes them.
+        Parameters of `read_new_samples`.
     """
 
     model: Path
@@ -71,21 +71,21 @@ class PredictRequest:
 
 
 def predict_run(request: PredictRequest, out: Path, console: Console) -> dict[str, Any]:
-    """Read new samples, find their clusters, and write a table of them.
+    """Read new samples, predict their clusters, and write them to a table.
 
     Parameters
     ----------
     request : PredictRequest
         Model and files.
     out : path
-        The table to make or to replace, .csv or .parquet: sample, cluster, confidence.
+        The table to create or to replace, .csv or .parquet: sample, cluster, confidence.
     console : rich.console.Console
-        Where tables and sentences are shown.
+        Shows tables and notes.
 
     Returns
     -------
     dict
-        A short summary of plain values.
+        Summary of plain values.
     """
     _check_out(out, request.paths)
     model = OMVCDR.load(_model_file(request.model))
@@ -125,20 +125,22 @@ def predict_run(request: PredictRequest, out: Path, console: Console) -> dict[st
 
 
 def _check_out(out: Path, paths: Sequence[Path]) -> None:
-    """Refuse, before anything is read, what cannot be written or must not be replaced."""
+    """Refuse, before anything is read, an output file that cannot or must not be written."""
     if out.suffix.lower() not in ENDINGS:
         msg = f"--out is {out}; expected a name that ends in {' or '.join(ENDINGS)}."
         raise ViewError(msg)
     if out.is_dir() or not out.resolve().parent.is_dir():
-        msg = f"--out is {out}; expected a file in a folder that exists. Make the folder first."
+        msg = f"--out is {out}; expected a file in a folder that exists. Create the folder first."
         raise ViewError(msg)
     if out.resolve() in [path.resolve() for path in paths]:
-        msg = f"--out is {out}, which is one of the files to read; name another."
+        msg = (
+            f"--out is {out}, which is one of the input files; expected another. Set another --out."
+        )
         raise ViewError(msg)
 
 
 def _model_file(path: Path) -> Path:
-    """The model file that a folder, a file, or a file without its ending stands for."""
+    """The model file of a folder, or a file given with or without its extension."""
     if path.is_dir():
         return path / MODEL
     with_ending = path.with_name(f"{path.name}.mv")
@@ -146,7 +148,7 @@ def _model_file(path: Path) -> Path:
 
 
 def _known(model: OMVCDR) -> list[FittedView]:
-    """The views of a fit; a feature's mean is that of the clusters, each as often as it is big."""
+    """The views of a fit; a feature's mean is that of the clusters, weighted by their sizes."""
     sizes = np.bincount(model.labels_, minlength=len(model.cluster_centers_[0]))
     known = []
     parts = zip(model.view_names_, model.cluster_centers_, model.view_features_, strict=True)
@@ -169,20 +171,20 @@ def _described(table: pd.DataFrame) -> list[dict[str, Any]]:
 def command(
     paths: Paths,
     model: Annotated[Path, typer.Option(help="A model file, or the folder of a run.")],
-    out: Annotated[Path, typer.Option(help="Table to write: .csv or .parquet.")] = Path(
+    out: Annotated[Path, typer.Option(help="Output table: .csv or .parquet.")] = Path(
         "new_labels.csv"
     ),
     id: SampleColumn = None,
     samples: Side = "auto",
     nan: Annotated[
         Literal["fail", "feature-mean"],
-        reading(help="Values and features that are missing; the mean is that of the fit."),
+        reading(help="Missing values and features; the mean is that of the fit."),
     ] = "fail",
     views: ViewNames = None,
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
-    """Find the clusters of new samples, from all views of the fit or from some."""
+    """Predict the clusters of new samples, from all or some of the views of the fit."""
     request = PredictRequest(
         model=model, paths=paths, id=id, samples=samples, nan=nan, views=split_names(views)
     )

@@ -1,4 +1,4 @@
-"""The progress of a fit as one line: start, pass, objective, labels that moved, time left."""
+"""The progress of a fit in one line: start, pass, objective, changed labels, time left."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from manyview.solver.progress import OnStep, Progress
 
 @contextmanager
 def fit_bar(console: Console, title: str = "OMVCDR") -> Iterator[OnStep]:
-    """Show a bar over the starts of a fit, and how the present one is doing.
+    """Show a progress bar over the starts of a fit, and the state of the current one.
 
     Parameters
     ----------
     console : rich.console.Console
-        Where it is shown.
+        Shows the bar.
     title : str, default="OMVCDR"
-        What stands before it.
+        Text before the bar.
 
     Yields
     ------
@@ -52,31 +52,31 @@ def fit_bar(console: Console, title: str = "OMVCDR") -> Iterator[OnStep]:
 
 @dataclass
 class Pace:
-    """How long the starts of one stage may still take.
+    """Estimates the time left for the starts of a stage.
 
-    A fit has up to three stages (a first look, the starts, all samples), each on other rows, and
-    passes of a stage take about the same time. How many a start needs is judged by the starts that
-    have ended.
+    A fit has up to three stages (a fit for smoothing, the starts, the refinement), each on
+    different rows; the passes of a stage take about the same time. The number of passes of a start
+    is estimated from the starts that have ended.
 
     Attributes
     ----------
     now : function without arguments
-        The time in seconds.
+        Clock, in seconds.
     """
 
     now: Callable[[], float] = time.perf_counter
-    _began: float = 0.0  # when the stage did
+    _began: float = 0.0  # start time of the stage
     _last: Progress | None = None
     _ended: list[int] = field(default_factory=list)  # passes of each start that has ended
     _n_passes: int = 0  # of the starts of this stage that have ended
 
     def left(self, progress: Progress) -> float | None:
-        """Tell the seconds that are left of the present stage, or None while nobody can know.
+        """Estimate the seconds left in the current stage; None while no start has ended.
 
         Parameters
         ----------
         progress : Progress
-            What the fit reported.
+            As reported by the fit.
 
         Returns
         -------

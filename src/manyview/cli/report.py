@@ -1,4 +1,4 @@
-"""`manyview report`: the page of a run, written again."""
+"""`manyview report`: renders the report of a run again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manyview.report.files import rewrite_report
 
 
 def command(
-    folder: Annotated[Path, typer.Argument(help="A folder that manyview fit wrote.")],
+    folder: Annotated[Path, typer.Argument(help="Output folder of manyview fit.")],
 ) -> None:
-    """Write report.html of a run again, from its result.json."""
+    """Render report.html of a run again, from its result.json."""
     typer.echo(f"Written: {rewrite_report(folder)}")

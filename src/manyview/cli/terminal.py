@@ -1,4 +1,4 @@
-"""What a run says on a terminal of 80 columns."""
+"""Terminal output of a run, for 80 columns."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from rich.table import Table
 from manyview.report.truth import MEASURES
 from manyview.report.wording import count_clusters, tell_findings
 
-N_ROWS = 12  # of a table; the files have the rest
+N_ROWS = 12  # largest number in a table; the files have all
 COUNTS = ("samples", "features", "matched", "missing", "dropped")
 
 
 def show_found(found: pd.DataFrame, console: Console) -> None:
-    """Print what was found in the files, a row a view.
+    """Print what was found in the files, one row per view.
 
     Parameters
     ----------
     found : DataFrame
-        As `LoadedViews` has it.
+        `found` of `LoadedViews`.
     console : rich.console.Console
-        Where to.
+        Terminal.
     """
     table = _table("view", "samples in", *COUNTS)
     for row in found.to_dict("records"):
@@ -35,44 +35,44 @@ def show_found(found: pd.DataFrame, console: Console) -> None:
         table.add_row(escape(row["view"]), row["orientation"], *counts)
     console.print(table)
     if len(found) > 1:
-        console.print("matched: in another view, too; missing: in other views only.", style="dim")
+        console.print("matched: also in another view; missing: only in other views.", style="dim")
     notes = []
     for row in found.to_dict("records"):
         aside = row["set_aside"].split(", ") if row["set_aside"] else []
         if aside:
             shown = ", ".join(aside[:5]) + (" …" if len(aside) > 5 else "")
             columns = "column" if len(aside) == 1 else "columns"
-            notes.append(f"{row['view']}: {len(aside)} {columns} set aside: {shown}.")
+            notes.append(f"{row['view']}: {len(aside)} {columns} ignored: {shown}.")
         if row["nan"]:
             notes.append(f"{row['view']}: {row['nan']:,} values are missing: {row['nan_action']}.")
     show_notes(notes, console)
 
 
 def show_notes(notes: Iterable[str], console: Console) -> None:
-    """Print sentences, each once.
+    """Print notes, without repetitions.
 
     Parameters
     ----------
     notes : iterable of str
-        The sentences.
+        The notes.
     console : rich.console.Console
-        Where to.
+        Terminal.
     """
     for note in dict.fromkeys(notes):
         console.print(f"[yellow]note[/]  {escape(note)}")
 
 
 def show_result(result: Mapping[str, Any], out: Path, console: Console) -> None:
-    """Print what a fit found: sizes, how sure, which views, and where the files are.
+    """Print the result of a fit: sizes, confidence, views, and the path of the files.
 
     Parameters
     ----------
     result : mapping
         As `describe_fit` returns it.
     out : path
-        The folder of the run.
+        Output folder of the run.
     console : rich.console.Console
-        Where to.
+        Terminal.
     """
     n_samples, n_clusters = result["data"]["n_samples"], result["data"]["n_clusters"]
     console.print(f"\n[bold]{count_clusters(n_clusters)} of {n_samples:,} samples[/]")
@@ -94,9 +94,9 @@ def show_clusters(clusters: Sequence[Mapping[str, Any]], console: Console) -> No
     Parameters
     ----------
     clusters : sequence of {cluster, size, share, confidence}
-        The clusters; the largest are shown where there are many.
+        The clusters; of many, only the largest are shown.
     console : rich.console.Console
-        Where to.
+        Terminal.
     """
     largest = sorted(clusters, key=lambda row: -row["size"])[:N_ROWS]
     table = _table("cluster", "samples", "share", "median confidence", n_texts=0)
@@ -109,14 +109,14 @@ def show_clusters(clusters: Sequence[Mapping[str, Any]], console: Console) -> No
 
 
 def show_truth(truth: Mapping[str, Any], console: Console) -> None:
-    """Print how well a fit, and k-means, find the known classes.
+    """Print the agreement of the fit, and of k-means, with known classes.
 
     Parameters
     ----------
     truth : mapping
-        The part of that name of a described fit.
+        The entry "truth" of a described fit.
     console : rich.console.Console
-        Where to.
+        Terminal.
     """
     methods = truth["methods"]
     best = {key: max(method["metrics"][key] for method in methods) for key in MEASURES}
@@ -140,14 +140,14 @@ def show_truth(truth: Mapping[str, Any], console: Console) -> None:
 
 
 def show_associations(meta: Sequence[Mapping[str, Any]], console: Console) -> None:
-    """Print the columns that go with the clusters, the strongest first.
+    """Print the columns tested for association with the clusters, the strongest first.
 
     Parameters
     ----------
     meta : sequence of dict
         As `associate` returns them.
     console : rich.console.Console
-        Where to.
+        Terminal.
     """
     table = _table("column", "test", "n", "effect size", "adjusted p")
     for row in meta[:N_ROWS]:
@@ -160,7 +160,7 @@ def show_associations(meta: Sequence[Mapping[str, Any]], console: Console) -> No
 
 
 def _table(*titles: str, n_texts: int = 2) -> Table:
-    """A table whose first columns are text, and whose others are numbers."""
+    """A table with `n_texts` columns of text, followed by columns of numbers."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for j, title in enumerate(titles):
         table.add_column(

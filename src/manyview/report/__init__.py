@@ -1,7 +1,7 @@
-"""The report of a fit: a fit to a dict of plain values, and the dict to one HTML page.
+"""The report of a fit: converts a fit to a dict of plain values, and the dict to an HTML page.
 
-Everything that a page shows is in the dict, so that JSON holds all of it. Tables and the map come
-from `inspection`.
+The page shows nothing that is not in the dict, so its JSON file is complete. The tables and the map
+are computed in `inspection`.
 """
 
 from manyview.report.fit import describe_fit

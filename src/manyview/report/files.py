@@ -1,4 +1,4 @@
-"""Reports on disk: a page, and beside it the JSON that it can be made from again."""
+"""Reports on disk: a page, and the JSON file that it can be rendered from again."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from manyview.report.html import render_fit
 
 
 def write_report(path: str | os.PathLike[str], result: Mapping[str, Any]) -> None:
-    """Write a described fit as a page, and as JSON of the same name beside it.
+    """Write a described fit as a page, and as a JSON file of the same name in the same folder.
 
     Parameters
     ----------
     path : str or path
-        The page, such as "report.html".
+        File name of the page, such as "report.html".
     result : mapping
         As `describe_fit` returns it.
     """
     page = Path(path)
     twin = page.with_suffix(".json")
     if twin == page:
-        msg = f"{page} would hold the page and its JSON; expected a name such as report.html."
+        msg = f"{page} would hold both the page and its JSON; expected a name such as report.html."
         raise ValueError(msg)
     text = render_fit(result)
     write_text(twin, json.dumps(result, indent=1, allow_nan=False) + "\n")
@@ -36,17 +36,17 @@ def write_report(path: str | os.PathLike[str], result: Mapping[str, Any]) -> Non
 
 
 def rewrite_report(folder: str | os.PathLike[str]) -> Path:
-    """Make report.html of a folder again from its result.json.
+    """Render report.html of a folder again from its result.json.
 
     Parameters
     ----------
     folder : str or path
-        What `manyview fit --out` wrote to.
+        Folder that `manyview fit --out` wrote.
 
     Returns
     -------
     pathlib.Path
-        The page.
+        Path of the page.
     """
     source, page = Path(folder) / "result.json", Path(folder) / "report.html"
     try:

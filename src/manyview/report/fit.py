@@ -1,4 +1,4 @@
-"""A fit to a dict of plain values: all that its page needs, and its JSON twin.
+"""Converts a fit to a dict of plain values: the content of the report and of its JSON file.
 
 Each key is one part: ``data``, ``clusters``, ``truth``, ``confidence``, ``weights``, ``heatmap``,
 ``map``, ``meta``, ``objective``, ``sources``, ``notes`` and ``run``.
@@ -25,8 +25,8 @@ from manyview.report.truth import as_classes, describe_truth
 from manyview.utils.memory import peak_memory
 from manyview.utils.types import FloatArray
 
-FORMAT = 1  # of the dict; goes up when a page of an older version could not show it
-N_CLUSTERS = 100  # that are described one by one
+FORMAT = 1  # of the dict; increases when older versions could not render it
+N_CLUSTERS = 100  # largest number that is described one by one
 N_FEATURES = 5  # of a view and cluster
 N_STRONGEST = 3  # of a cluster, in its headline
 N_SAMPLES = 8  # typical and doubtful ones, of a cluster
@@ -46,7 +46,7 @@ def describe_fit(
     truth: Any = None,
     images: FloatArray | None = None,
 ) -> dict[str, Any]:
-    """Gather what a reader of the report of a fit wants to know.
+    """Collect the content of the report of a fit.
 
     Parameters
     ----------
@@ -55,26 +55,26 @@ def describe_fit(
     data : MultiViewData
         The samples of its fit.
     command : str, optional
-        The command line that leads to the same result; None tells it in Python.
+        Command line that repeats the fit; None states the equivalent Python code.
     sources : sequence of dicts, optional
-        What was found in each file, by the same keys.
+        What was found in each file; all dicts have the same keys.
     meta : sequence of dicts, optional
-        One for each column that the clusters were set against: column, kind, test, n, effect,
-        effect_name, p, p_adjusted, and by_cluster, a list of {cluster, text}.
+        One for each column tested for association with the clusters: column, kind, test, n,
+        effect, effect_name, p, p_adjusted, and by_cluster, a list of {cluster, text}.
     seconds : float, optional
         Time of the fit.
     notes : sequence of str, optional
-        What a reader should know of how the data were read and the fit was made.
+        Remarks on how the data were read and fitted, shown in the report.
     truth : array-like of shape (n_samples,), optional
-        Known classes to set beside the clusters and beside those of k-means: text or whole numbers
-        in the order of the samples, None or NaN where a class is not known.
+        Known classes to compare with the clusters and with those of k-means: text or integers, in
+        the order of the samples; None or NaN if a class is unknown.
     images : array of shape (n_samples, height, width), optional
-        A small picture of each sample, from 0 (paper) to the largest value (ink).
+        Small picture of each sample, from 0 (background) to the largest value (foreground).
 
     Returns
     -------
     dict
-        Text, finite numbers, None, lists and dicts only; `render_fit` makes the page of it.
+        Text, finite numbers, None, lists and dicts only; `render_fit` converts it to a page.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def _data(model: FittedModel, data: MultiViewData) -> dict[str, Any]:
 
 
 def _clusters(explanation: Explanation, images: FloatArray | None) -> list[dict[str, Any]]:
-    """Each of the largest clusters, in the order of their numbers."""
+    """Describe the largest clusters, in the order of their numbers."""
     samples = explanation.confidence
     sizes = samples["cluster"].value_counts()
     median = samples.groupby("cluster")["confidence"].median()
@@ -160,7 +160,7 @@ def _clusters(explanation: Explanation, images: FloatArray | None) -> list[dict[
 
 
 def _strongest(features: pd.DataFrame) -> list[dict[str, Any]]:
-    """The strongest features of one cluster, whatever the view."""
+    """The strongest features of one cluster, of all views."""
     order = np.argsort(-features["effect"].abs().to_numpy(), kind="stable")
     keys = ["feature", "view", "direction"]
     return _records(features.iloc[order[:N_STRONGEST]][keys])
@@ -185,7 +185,7 @@ def _unsure(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as dicts; names of features and samples, the first column, as text."""
+    """Rows as dicts; the first column, names of features or samples, as text."""
     columns = [table.iloc[:, 0].astype(str), *(table.iloc[:, j] for j in range(1, table.shape[1]))]
     return [dict(zip(table.columns, row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -214,7 +214,7 @@ def _objective(model: FittedModel) -> dict[str, Any]:
 
 
 def _run(model: FittedModel) -> dict[str, Any]:
-    """The model as code, its parameters, the seed, and the versions of libraries."""
+    """The model as code, its parameters, the seed and the versions of libraries."""
     parameters = {
         name: value if value is None or isinstance(value, bool | int | float | str) else repr(value)
         for name, value in model.get_params().items()
@@ -240,7 +240,7 @@ def _confidence(model: FittedModel) -> dict[str, Any]:
 
 
 def _heatmap(explanation: Explanation) -> list[dict[str, Any]]:
-    """Standardized means by view, of the clusters that are described."""
+    """Standardized means by view, for the clusters that are described."""
     shown = sorted(explanation.confidence["cluster"].value_counts().index[:N_CLUSTERS])
     return [
         {
@@ -254,7 +254,7 @@ def _heatmap(explanation: Explanation) -> list[dict[str, Any]]:
 
 
 def _repeat(model: FittedModel, data: MultiViewData) -> list[str]:
-    """Python that leads to the same result, given the views."""
+    """Python code that repeats the fit, given the views."""
     return [
         "from manyview import OMVCDR",
         "",
@@ -265,7 +265,7 @@ def _repeat(model: FittedModel, data: MultiViewData) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """JSON values only: numbers of numpy become Python's, and what is not finite becomes None."""
+    """JSON values only: NumPy scalars become Python numbers, and non-finite numbers None."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

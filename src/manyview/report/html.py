@@ -1,4 +1,4 @@
-"""A dict to one page that needs nothing else: no network, and a script for the map alone."""
+"""Renders a dict as one self-contained page; only the map needs JavaScript."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from manyview.report.truth import MEASURES
 from manyview.report.wording import as_percent, count_clusters, tell_findings
 from manyview.utils.pages import page_environment
 
-# In the order of the page, each with its template. One whose part of the dict is missing or empty
-# is left out; "samples" shows the clusters again.
+# In the order of the page, each with its template. A section whose entry of the dict is missing or
+# empty is left out; "samples" shows the entry "clusters".
 SECTIONS = (
     *("clusters", "truth", "confidence", "map", "weights", "heatmap", "samples", "meta"),
     *("objective", "data", "run"),
@@ -21,19 +21,19 @@ N_COLORS = 10  # of the palette in style.css
 
 
 def render_fit(result: Mapping[str, Any]) -> str:
-    """Write a described fit as one self-contained HTML page.
+    """Render a described fit as one self-contained HTML page.
 
     Parameters
     ----------
     result : mapping
-        As `describe_fit` returns it; JSON in between changes nothing.
+        As `describe_fit` returns it, or as decoded from its JSON.
 
     Returns
     -------
     str
-        The page. All but the map can be read without JavaScript.
+        The page. All but the map works without JavaScript.
     """
-    data, given = result["data"], {"truth": None, **result}  # of an older version there is none
+    data, given = result["data"], {"truth": None, **result}  # older versions have no such entry
     truth = given["truth"] or {"table": {"rows": ()}, "methods": [{"metrics": {}}]}
     rows, scores = truth["table"]["rows"], truth["methods"][0]["metrics"]
     return (
@@ -64,7 +64,7 @@ def _environment() -> Environment:
 
 
 def _short(number: float | None) -> str:
-    """Three digits that count or all whole ones, a true minus; what has no number is a dash."""
+    """Three significant digits, or all digits of an integer part; None is a dash."""
     if number is None:
         return "–"
     is_long = 1000 <= abs(number) < 1e7
@@ -72,12 +72,12 @@ def _short(number: float | None) -> str:
 
 
 def _chance(p: float | None) -> str:
-    """A p-value; below what a computer can tell from nothing, only that."""
+    """Format a p-value; below 1e-15, only that bound."""
     return "<1e−15" if p is not None and p < 1e-15 else _short(p)
 
 
 def _cell(value: Any) -> str:
-    """Anything plain, as the text of a cell; nothing is a dash."""
+    """Format a plain value as the text of a cell; an empty one is a dash."""
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "–"
     is_count = isinstance(value, int) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Small pictures of samples as PNG inside the page: ink on transparent paper."""
+"""Small pictures of samples as PNG data URIs: black on a transparent background."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def as_pictures(images: FloatArray | None, rows: Iterable[int]) -> list[str]:
     Parameters
     ----------
     images : array of shape (n_samples, height, width) or None
-        From 0 (paper) to the largest value (ink).
+        From 0 (background) to the largest value (foreground).
     rows : iterable of int
         Positions of the samples.
 
     Returns
     -------
     list of str
-        One data URI a sample; none where there are no images.
+        One data URI per sample; empty without images.
     """
     if images is None:
         return []
@@ -34,9 +34,9 @@ def as_pictures(images: FloatArray | None, rows: Iterable[int]) -> list[str]:
 
 
 def _data_uri(opacity: FloatArray) -> str:
-    """A PNG of gray and opacity, 8 bits each; all is black, so that a dark page can invert it."""
+    """A PNG with 8 bits of gray and of opacity; all is black, so that a dark page can invert it."""
     height, width = opacity.shape
-    pixels = np.zeros((height, 1 + 2 * width), dtype=np.uint8)  # a row starts with its filter, none
+    pixels = np.zeros((height, 1 + 2 * width), dtype=np.uint8)  # rows start with filter type 0
     pixels[:, 2::2] = opacity
     header = struct.pack(">IIBBBBB", width, height, 8, 4, 0, 0, 0)
     chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(pixels.tobytes(), 9)), (b"IEND", b""))

@@ -1,4 +1,4 @@
-"""The map of the samples as bytes in base64: what a page can draw 100 000 points from."""
+"""The map of the samples, packed as base64, so that a page can hold 100 000 points."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from manyview.inspection import Explanation
 from manyview.utils.types import FloatArray
 
 SPAN = 65_534  # coordinates are integers from 0 to this
-NOWHERE = 65_535  # the coordinate of a sample that lacks the view
-MOST_VIEWS = 8  # with a map of their own: those of the largest weight
+NOWHERE = 65_535  # the coordinate of a sample without the view
+MOST_VIEWS = 8  # with a map of their own: those with the largest weights
 NAME_LENGTH = 40  # longer sample names are cut
-STRAY = 0.002  # share of the samples at each end that may lie on the border of the map
+STRAY = 0.002  # share of the samples at each end that may be clipped to the border of the map
 
 
 def describe_map(
@@ -31,11 +31,11 @@ def describe_map(
     Parameters
     ----------
     explanation : Explanation
-        With the map.
+        Explanation of the fit, with the map.
     data : MultiViewData
         The samples of the fit.
     view_weights : array of shape (n_views,)
-        Which views matter most.
+        Weights of the views; those with the largest weights get a map of their own.
     classes : pandas.Series, optional
         Known classes, as `as_classes` returns them.
 
@@ -43,10 +43,10 @@ def describe_map(
     -------
     dict
         `n_drawn`; in base64 `cluster` (uint32), `confidence` (uint8, 255 is 1) and `position`
-        (uint32); `layouts`, each with a name and `xy` (uint16: x, y, x, y and so on; 65535 is
-        nowhere); `present`, for each view that some samples lack, as uint8; `names` or None; and
-        `classes` or None: their name, their names and the code of each sample (uint32), which is
-        the number of classes where none is known.
+        (uint32); `layouts`, each with a name and `xy` (uint16: x, y, x, y and so on; 65535 if
+        the sample lacks the view); `present`, for each view that some samples lack, as uint8;
+        `names` or None; and `classes` or None: the name of the column, the names of the classes and
+        the code of each sample (uint32), which is the number of classes if the class is unknown.
     """
     places, rows = explanation.map, explanation.map["position"].to_numpy()
     heaviest = sorted(np.argsort(-view_weights, kind="stable")[:MOST_VIEWS])
@@ -84,7 +84,7 @@ def _presence(data: MultiViewData, rows: NDArray[np.intp]) -> list[dict[str, str
 
 
 def _quantized(points: FloatArray) -> FloatArray:
-    """Integers at equal scales on both axes, the middle in the middle; strays at the border."""
+    """Integer coordinates, centered, with equal scales on both axes; outliers are clipped."""
     known = points[~np.isnan(points[:, 0])]
     if len(known) == 0:
         return np.full(points.shape, float(NOWHERE))
@@ -93,7 +93,7 @@ def _quantized(points: FloatArray) -> FloatArray:
     high = np.minimum(high + 0.25 * (high - low), known.max(axis=0))
     reach = float((high - low).max()) or 1.0
     placed: FloatArray = (points - (low + high) / 2) / reach + 0.5
-    placed[:, 1] = 1 - placed[:, 1]  # a page counts downwards
+    placed[:, 1] = 1 - placed[:, 1]  # on a page, y points downwards
     return np.asarray(np.nan_to_num(np.rint(np.clip(placed, 0, 1) * SPAN), nan=NOWHERE))
 
 

@@ -1,4 +1,4 @@
-"""Clusters beside known classes, which the fit did not see, and beside what k-means finds."""
+"""Compares the clusters with known classes, which the fit does not use, and with k-means."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from manyview.metrics import evaluate
 from manyview.utils.threads import limit_threads
 
 MEASURES = {"acc": "ACC", "nmi": "NMI", "ari": "ARI", "purity": "purity", "fscore": "F-score"}
-MOST_SAMPLES = 20_000  # that k-means is run on
+MOST_SAMPLES = 20_000  # largest number that k-means is run on
 N_CLASSES = 20  # with a column of their own: the largest
 N_CLUSTERS = 100  # with a row of their own: the largest
 
 
 def as_classes(truth: Any, n_samples: int) -> pd.Series:
-    """Check known classes, and write them as text.
+    """Check known classes, and convert them to text.
 
     Parameters
     ----------
     truth : array-like of shape (n_samples,)
-        Text or whole numbers in the order of the samples; None, NaN or "" where the class of a
-        sample is not known. The name of a pandas Series says what the classes are.
+        Text or integers in the order of the samples; None, NaN or "" if the class of a sample is
+        unknown. The name of a pandas Series is used as the name of the classes.
     n_samples : int
         Number of samples.
 
     Returns
     -------
     pandas.Series
-        Text, or None; an ordered Categorical dtype has the classes in their order.
+        Ordered categorical of the class names; missing if the class is unknown.
     """
     name = str(getattr(truth, "name", None) or "class")
     values = np.asarray(truth, dtype=object)
     if values.shape != (n_samples,):
-        msg = f"truth has shape {values.shape}; expected one class a sample, ({n_samples},)."
+        msg = f"truth has shape {values.shape}; expected one class per sample, ({n_samples},)."
         raise ViewError(msg)
     texts = [_text(value, name) for value in values]
     classes = sorted({text for text in texts if text is not None}, key=_natural)
@@ -57,7 +57,7 @@ def as_classes(truth: Any, n_samples: int) -> pd.Series:
 
 
 def _text(value: Any, name: str) -> str | None:
-    """A class as text; whole numbers without a decimal point, nothing as None."""
+    """A class as text; integers without a decimal point; None if it is missing."""
     if pd.isna(value):
         return None
     if isinstance(value, float | np.floating):
@@ -77,7 +77,7 @@ def _natural(text: str) -> tuple[bool, int, str]:
 def describe_truth(
     model: FittedModel, data: MultiViewData, classes: pd.Series, seconds: float | None
 ) -> dict[str, Any]:
-    """Tell how well a fit, and k-means, find the known classes.
+    """Score a fit and k-means against known classes.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def describe_truth(
 
 
 def _k_means(model: FittedModel, data: MultiViewData) -> Iterator[tuple[str, NDArray[Any], float]]:
-    """Labels and seconds of k-means on all views side by side, and on each alone."""
+    """Labels and seconds of k-means on all views concatenated, and on each view alone."""
     views: list[Any] = [
         view if data.present is None else _filled(view, data.present[:, v])
         for v, view in enumerate(data.arrays)
@@ -136,7 +136,7 @@ def _k_means(model: FittedModel, data: MultiViewData) -> Iterator[tuple[str, NDA
 
 
 def _filled(view: View, is_present: NDArray[np.bool_]) -> Any:
-    """A view in which samples that lack it have the mean of the others."""
+    """A view in which missing rows are replaced by the mean of the others."""
     if is_present.all():
         return view
     mean = np.asarray(view[is_present].mean(axis=0)).reshape(1, -1)
@@ -151,16 +151,16 @@ def _notes(data: MultiViewData) -> list[str]:
     if len(data) > MOST_SAMPLES:
         return [f"k-means was not run: there are more than {MOST_SAMPLES:,} samples."]
     notes = [
-        "k-means is that of scikit-learn, the best of 10 starts, with the same seed and number of "
-        "clusters; all views: side by side, as they were given."
+        "k-means: scikit-learn, best of 10 starts, with the same seed and number of clusters; "
+        '"all views" are the given views, concatenated without scaling.'
     ]
     if data.present is not None:
-        notes.append("Where a sample lacks a view, k-means got the mean of each feature instead.")
+        notes.append("For k-means, missing rows of a view were replaced by the feature means.")
     return notes
 
 
 def _table(labels: NDArray[Any], classes: pd.Series) -> dict[str, Any]:
-    """Samples by cluster and class, the clusters in the order of their largest classes."""
+    """Counts by cluster and class; clusters are sorted by their largest class."""
     is_large = np.isin(labels, pd.Series(labels).value_counts().index[:N_CLUSTERS])
     counts = pd.crosstab(labels[is_large], classes[is_large].to_numpy())
     counts = counts.reindex(columns=classes.cat.categories, fill_value=0)

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# least mean agreement of the starts (adjusted Rand index), and what it means
+# smallest mean agreement of the starts (adjusted Rand index), and what it means
 STABILITY = (
     (0.95, "led to nearly the same clusters"),
     (0.8, "led to much the same clusters"),
-    (0.5, "agree in part only: some borders between clusters depend on the seed"),
-    (-1.0, "disagree: another seed would give other clusters, so do not lean on these"),
+    (0.5, "agree only in part: some borders between clusters depend on the seed"),
+    (-1.0, "disagree: another seed would give other clusters, so do not rely on these"),
 )
 
 
 def as_percent(share: float) -> str:
-    """Write a share in whole percent; what is not nothing or all does not look so.
+    """Format a share as a whole percentage; only exact 0 and 1 are shown as 0% and 100%.
 
     Parameters
     ----------
     share : float
-        From 0 to 1; weights may lie below 0.
+        From 0 to 1; weights may be negative.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def as_percent(share: float) -> str:
 
 
 def count_clusters(n_clusters: int) -> str:
-    """Write how many clusters there are.
+    """Format a number of clusters, such as "3 clusters".
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def count_clusters(n_clusters: int) -> str:
 
 
 def tell_findings(result: Mapping[str, Any]) -> dict[str, str]:
-    """Say what a fit found, a sentence or two each on stability, confidence and views.
+    """State what a fit found: a sentence or two on stability, on confidence and on views.
 
     Parameters
     ----------
@@ -62,8 +62,8 @@ def tell_findings(result: Mapping[str, Any]) -> dict[str, str]:
     """
     n_samples, confidence = result["data"]["n_samples"], result["confidence"]
     if result["data"]["n_clusters"] == 1:
-        alone = "All samples are in one cluster: there is no other to be compared with."
-        return {"stability": "", "confidence": alone, "views": "No view sets anything apart."}
+        alone = "All samples are in one cluster: there is no other cluster to compare with."
+        return {"stability": "", "confidence": alone, "views": "No view separates any clusters."}
     return {
         "stability": tell_stability(confidence),
         "confidence": tell_confidence(confidence, n_samples),
@@ -72,12 +72,12 @@ def tell_findings(result: Mapping[str, Any]) -> dict[str, str]:
 
 
 def tell_confidence(confidence: Mapping[str, Any], n_samples: int) -> str:
-    """Say how sure the samples are of their clusters.
+    """State how many samples have a low confidence.
 
     Parameters
     ----------
     confidence : mapping
-        The part of that name of a described fit.
+        The entry "confidence" of a described fit.
     n_samples : int
         Number of samples.
 
@@ -89,26 +89,27 @@ def tell_confidence(confidence: Mapping[str, Any], n_samples: int) -> str:
     share = n_doubtful / n_samples
     if n_doubtful == 0:
         return (
-            "No sample is doubtful: for each, the next cluster would cost at least twice as much."
+            "No sample is doubtful: for each, the second-best cluster costs at least twice as much."
         )
-    meaning = "the next cluster would cost them less than twice as much as their own"
+    meaning = "their second-best cluster costs less than twice as much as their own"
     start = f"{n_doubtful:,} samples ({as_percent(share)}) are doubtful: {meaning}."
     if share <= 0.2:
         return f"{start} The others are clear."
     if share <= 0.5:
         return f"{start} The clusters overlap."
     return (
-        f"{start} That is most of them: the clusters overlap much, or the data have no clear ones."
+        f"{start} That is most of them: the clusters overlap strongly, or the data have no clear "
+        "clusters."
     )
 
 
 def tell_stability(confidence: Mapping[str, Any]) -> str:
-    """Say how well the starts agree.
+    """State how well the starts agree.
 
     Parameters
     ----------
     confidence : mapping
-        The part of that name of a described fit.
+        The entry "confidence" of a described fit.
 
     Returns
     -------
@@ -116,7 +117,7 @@ def tell_stability(confidence: Mapping[str, Any]) -> str:
     """
     stability, n_starts = confidence["stability"], confidence["n_starts"]
     if stability is None:
-        return "Stability is unknown, since there was one start; more (n_init) would tell."
+        return "Stability is unknown, since there was only one start; set n_init to 2 or more."
     meaning = next(text for least, text in STABILITY if stability >= least)
     return (
         f"The {n_starts} starts {meaning} (mean adjusted Rand index {stability:.2f}; 1 is equal)."
@@ -124,7 +125,7 @@ def tell_stability(confidence: Mapping[str, Any]) -> str:
 
 
 def tell_views(views: Sequence[Mapping[str, Any]]) -> str:
-    """Say which views drove the clusters.
+    """State which views contributed most to the clusters.
 
     Parameters
     ----------
@@ -140,8 +141,8 @@ def tell_views(views: Sequence[Mapping[str, Any]]) -> str:
     if len(ranked) == 1:
         return f"There is one view, {first['name']}."
     if first["weight"] < 1.5 * last["weight"]:
-        return "All views did about equally much."
+        return "All views contributed about equally."
     return (
-        f"The view {first['name']} did most ({as_percent(first['weight'])}), "
+        f"The view {first['name']} contributed most ({as_percent(first['weight'])}), "
         f"{last['name']} least ({as_percent(last['weight'])})."
     )

@@ -1,6 +1,6 @@
 """Comparing methods: data sets × methods × seeds → rows, scoreboards, tests, the paper's claims.
 
-Runs survive being killed. Only `cli` may import this package.
+A stopped benchmark can be resumed. Only `cli` may import this package.
 """
 
 from manyview.study.methods import Method, find_method, known_methods

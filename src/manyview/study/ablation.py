@@ -1,4 +1,4 @@
-"""OMVCDR without one of its parts, and k-means under every scaling: what a part brings."""
+"""Ablations: OMVCDR without one of its parts, and k-means with every scaling."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sklearn.cluster import KMeans
 from manyview.data.scaling import SCALINGS
 from manyview.omvcdr import OMVCDR
 
-NEARLY_NONE = 1e-6  # of pull: the representation is learned without the clusters
+NEARLY_NONE = 1e-6  # λ: the representation is learned without the clusters
 
 
 class TwoStepOMVCDR:
-    """The representation first, by OMVCDR with hardly any pull; then k-means on it.
+    """Two-step clustering: the embedding of OMVCDR with λ ≈ 0, then k-means.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class TwoStepOMVCDR:
         Parameters
         ----------
         views : list of arrays or MultiViewData
-            As OMVCDR takes them.
+            As for OMVCDR.
 
         Returns
         -------
@@ -47,7 +47,7 @@ class TwoStepOMVCDR:
         return np.asarray(kmeans.fit_predict(embedding), dtype=np.int32)
 
 
-# By the name of a method, as `find_method` takes it.
+# titles by name of a method, as for `find_method`
 VARIANTS: dict[str, str] = {
     "omvcdr(smooth=False)": "OMVCDR on the samples themselves",
     "omvcdr(n_spaces=1)": "OMVCDR with one space",

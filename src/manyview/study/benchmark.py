@@ -1,4 +1,4 @@
-"""A benchmark from the command line: choose, run with a progress bar, write tables and diagrams."""
+"""A benchmark from the command line: runs methods, writes tables and diagrams."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class BenchmarkRequest:
 
 
 def benchmark_session(request: BenchmarkRequest, out: Path, console: Console) -> pd.DataFrame:
-    """Run what was asked for, go on where an earlier session stopped, and write the results.
+    """Run a benchmark, resume it if it was stopped before, and write the results.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def benchmark_session(request: BenchmarkRequest, out: Path, console: Console) ->
     out : path
         Folder for rows, labels, tables and diagrams.
     console : rich.console.Console
-        Where progress and the summary are shown.
+        Shows progress and the summary.
 
     Returns
     -------
     DataFrame
-        One row a run.
+        One row per run.
     """
     if request.protocol not in ("label-free", "oracle"):
         msg = f"protocol={request.protocol!r} is unknown; expected 'label-free' or 'oracle'."
@@ -89,7 +89,7 @@ def benchmark_session(request: BenchmarkRequest, out: Path, console: Console) ->
 
 
 def _all_sets(max_samples: int | None) -> list[str]:
-    """All sets of the data folder with labels and not too many samples."""
+    """All data sets with labels and at most `max_samples` samples."""
     most = float("inf") if max_samples is None else max_samples
     found = []
     for name in benchmark_files():
@@ -97,7 +97,10 @@ def _all_sets(max_samples: int | None) -> list[str]:
         if bunch.target is not None and bunch.data.n_samples <= most:
             found.append(name)
     if not found:
-        msg = "There are no benchmark sets; set MANYVIEW_DATA to the folder with your files."
+        msg = (
+            "There are no benchmark data sets; expected .npz or .mat files. Set MANYVIEW_DATA to "
+            "their folder."
+        )
         raise ViewError(msg)
     return found
 
@@ -116,18 +119,18 @@ def _write(rows: pd.DataFrame, out: Path) -> None:
 
 
 def _draw(comparison: Comparison, out: Path) -> None:
-    """Critical-difference diagram as SVG, where matplotlib is installed."""
+    """Critical-difference diagram as SVG, if matplotlib is installed."""
     try:
         axes = critical_difference(comparison)
     except EngineUnavailableError as error:
-        logger.warning("No diagram was drawn. %s", error)  # the tables say the same
+        logger.warning("No diagram was drawn. %s", error)  # the tables have the same content
         return
     with atomic_path(out / f"critical_difference_{comparison.metric}.svg") as path:
         axes.figure.savefig(path, bbox_inches="tight")
 
 
 def _show(rows: pd.DataFrame, console: Console, out: Path) -> None:
-    """Means over all sets, ranks, and how the runs ended."""
+    """Print means over all data sets, ranks, and how many runs were done."""
     ranks = compare_methods(rows, "nmi").ranks
     titles = ("ACC", "NMI", "ARI", "rank (NMI)", "seconds", "done", "declined", "failed")
     table = Table("method", *titles)
@@ -138,5 +141,5 @@ def _show(rows: pd.DataFrame, console: Console, out: Path) -> None:
         counts = [str((own["status"] == status).sum()) for status in titles[-3:]]
         table.add_row(str(method), *scores, f"{rank:.2f}", f"{means['seconds']:.2f}", *counts)
     console.print(table)
-    console.print("Means are over the runs that were done; a rank counts no result as the worst.")
+    console.print("Means are over the runs that were done; no result ranks last.")
     console.print(f"Written: rows, labels, tables, tests and diagrams in {out}.", markup=False)

@@ -1,4 +1,4 @@
-"""One run: load, hide, shuffle, fit, measure. A row comes out, whatever happens."""
+"""One run: load, remove view rows, shuffle, fit, measure. Failures give a row, too."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WARM_UP_ROWS = 64
 
 @dataclass(frozen=True)
 class Run:
-    """One cell of a benchmark."""
+    """One run of a benchmark: a method on a data set with one seed."""
 
     data: str
     method: Method
@@ -47,7 +47,7 @@ class Run:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What a row is cached by; limits are not part of it."""
+        """Cache key of a row, without the limits."""
         return {
             "data": self.data,
             "method": self.method.name,
@@ -60,23 +60,23 @@ class Run:
 
     @property
     def key(self) -> str:
-        """Digest of the identity; also the name of the file of labels."""
+        """Digest of the identity; also the name of the file with the labels."""
         text = json.dumps(self.identity, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def header(self) -> dict[str, Any]:
-        """What every row of this run begins with, however it ends."""
+        """First columns of the row of this run, whatever its status."""
         return {**self.identity, "key": self.key, **self.limits}
 
     @property
     def limits(self) -> dict[str, float | None]:
-        """Of time and memory."""
+        """Limits of time and memory."""
         return {"time_limit": self.time_limit, "memory_limit": self.memory_limit}
 
 
 def execute(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[np.int32] | None]:
-    """Row of a run, and its labels in the order of the file; failures are rows, too."""
+    """Row of a run, and its labels in file order; failures give a row, too."""
     row = {**run.header, "versions": versions()}
     try:
         with limit_threads(1), warnings.catch_warnings():
@@ -84,7 +84,7 @@ def execute(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[n
             measured, labels = _measure(run, data_home)
     except (DeclinedError, ViewError, MemoryError) as error:
         return {**row, "status": "declined", "reason": _sentence(error)}, None
-    except Exception as error:  # a stranger's method may raise anything
+    except Exception as error:  # methods of users may raise anything
         last = traceback.extract_tb(error.__traceback__)[-1]
         reason = (
             f"{type(error).__name__}: {_sentence(error)} ({Path(last.filename).name}:{last.lineno})"
@@ -94,7 +94,7 @@ def execute(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[n
 
 
 def _measure(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[np.int32]]:
-    """Fit with the clock running; compilation and loading are outside."""
+    """Fit and measure; compilation and loading are not timed."""
     data, target = _load(run.data, data_home)
     n_clusters = len(np.unique(target))
     order = np.arange(len(target))
@@ -127,13 +127,13 @@ def _measure(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[
 def _load(name: str, data_home: Path | None) -> tuple[MultiViewData, NDArray[np.int64]]:
     data, target = load_benchmark(name, data_home=data_home, return_X_y=True)
     if target is None:
-        msg = f"The set {name!r} has no labels; a benchmark needs them to measure against."
+        msg = f"The data set {name!r} has no labels; expected some to score against. Leave it out."
         raise ViewError(msg)
     return data, target
 
 
 def _hide(data: MultiViewData, rate: float, rng: np.random.Generator) -> MultiViewData:
-    """Hide view rows at random; each sample keeps at least one."""
+    """Remove view rows at random; each sample keeps at least one."""
     if rate == 0:
         return data
     present = rng.random((data.n_samples, data.n_views)) >= rate
@@ -146,7 +146,7 @@ _warmed: set[tuple[str, str]] = set()
 
 
 def _warm_up(run: Run, data: MultiViewData) -> None:
-    """Let the method compile what it compiles, once a process and dtype."""
+    """Compile the kernels of the method, once per process and dtype."""
     key = (run.method.target, str(data.dtype))
     if key in _warmed or not run.method.target.startswith("manyview."):
         return
@@ -155,11 +155,11 @@ def _warm_up(run: Run, data: MultiViewData) -> None:
     try:
         run.method.make(n_clusters=2, random_state=0, time_limit=5.0).fit_predict(few)
     except Exception:
-        return  # if it fails for a reason, the run itself will tell
+        return  # the run itself will report the error
 
 
 def _last(model: Any, *names: str) -> float | None:
-    """Value, or last of the values, of the first of these attributes that has any."""
+    """Last value of the first of these attributes that is not empty."""
     found = [np.ravel(one) for name in names if (one := getattr(model, name, None)) is not None]
     return next((float(values[-1]) for values in found if len(values)), None)
 
@@ -170,7 +170,7 @@ def _sentence(error: Exception) -> str:
 
 @lru_cache(maxsize=1)
 def versions() -> dict[str, str]:
-    """Versions of what the results depend on."""
+    """Versions of Python and of the libraries."""
     return {
         "manyview": __version__,
         "numpy": np.__version__,

@@ -1,4 +1,4 @@
-"""Parameter grids of the published protocols, and the point of a grid that the oracle takes."""
+"""Parameter grids of the published protocols, and the choice of the oracle protocol."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 
 def published_grids() -> dict[str, list[dict[str, Any]]]:
-    """Points of the grid of each method that has one; "2k" is twice the number of clusters.
+    """Parameter grid of each method that has one; "2k" is twice the number of clusters.
 
     Returns
     -------
@@ -28,7 +28,7 @@ def published_grids() -> dict[str, list[dict[str, Any]]]:
 
 
 def resolved(point: Mapping[str, Any], n_clusters: int) -> dict[str, Any]:
-    """A point with its multiples of k as numbers."""
+    """A grid point with multiples of k replaced by numbers."""
     return {
         name: int(value[:-1]) * n_clusters
         if isinstance(value, str) and value[:-1].isdigit() and value.endswith("k")
@@ -38,12 +38,12 @@ def resolved(point: Mapping[str, Any], n_clusters: int) -> dict[str, Any]:
 
 
 def point_key(point: Mapping[str, Any]) -> str:
-    """A point as text, the same for equal points."""
+    """A grid point as text, equal for equal points."""
     return json.dumps(point, sort_keys=True)
 
 
 def at_best_point(done: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Runs at the oracle's point: the one with the largest mean of the metric over its runs.
+    """Runs at the oracle's grid point: the one with the largest mean of the metric.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def at_best_point(done: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def best_of_grid(rows: pd.DataFrame, metrics: Sequence[str]) -> pd.DataFrame:
-    """One row a seed, with each metric from its own best point; other columns are of any point.
+    """One row per seed, with each metric at its own best point; other columns: of any point.
 
     Parameters
     ----------

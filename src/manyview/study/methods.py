@@ -1,6 +1,6 @@
-"""Methods by name: ours, those of an entry point, and any class that a user names.
+"""Methods by name: those of manyview, of entry points, and classes given as module:Class.
 
-A method has a version, by which rows are cached: only what changed is run again.
+Rows are cached by the version of a method: only methods that changed are run again.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from manyview.omvcdr import OMVCDR
 
 ENTRY_POINTS = "manyview.methods"
 OURS: dict[str, type] = {"omvcdr": OMVCDR, **BASELINES}
-# Versions of our methods. Raise the number of a method whenever a change of its source, or of what
-# it calls, may change its labels: rows of earlier numbers are then run again. A method that is not
-# listed has version 1.
+# Versions of our methods. Increase the number whenever a change may alter the labels of a method:
+# rows of earlier versions are then run again. A method that is not listed has version 1.
 VERSIONS: dict[str, int] = {
     "omvcdr": 1,
     "published_omvcdr": 1,
@@ -33,7 +32,7 @@ VERSIONS: dict[str, int] = {
 
 @dataclass(frozen=True)
 class Method:
-    """A class with `fit_predict`, and how to find it again in another process."""
+    """A class with `fit_predict`, given by its import path."""
 
     name: str
     target: str  # module:Class
@@ -49,7 +48,7 @@ class Method:
             raise ViewError(msg) from None
 
     def make(self, **wanted: Any) -> Any:
-        """Instance with our parameters, and those of `wanted` that the class takes."""
+        """Instance with the given parameters, and those of `wanted` that the class accepts."""
         kind = self.load()
         takes = inspect.signature(kind).parameters
         takes_any = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in takes.values())
@@ -58,7 +57,7 @@ class Method:
 
     @property
     def version(self) -> str:
-        """Number in `VERSIONS` for one of our classes; a digest of the file of any other."""
+        """Number in `VERSIONS` for classes of manyview; else a digest of the source file."""
         kind = self.load()
         if self.target.startswith("manyview."):
             names = (name for name, ours in OURS.items() if ours is kind)
@@ -69,7 +68,7 @@ class Method:
 
 
 def known_methods() -> dict[str, Method]:
-    """All methods that have a name: OMVCDR, the baselines, and those of installed packages."""
+    """All registered methods: OMVCDR, the baselines, and those of entry points."""
     methods = {
         name: Method(name, f"{kind.__module__}:{kind.__qualname__}") for name, kind in OURS.items()
     }
@@ -79,12 +78,12 @@ def known_methods() -> dict[str, Method]:
 
 
 def find_method(name: str) -> Method:
-    """Method by its name, or by `module:Class` for a class of the user's own.
+    """Return a method by its name, or by `module:Class`.
 
     Parameters
     ----------
     name : str
-        A name of `known_methods`, or `module:Class`: anything with `fit_predict`. Parameters may
+        A name in `known_methods`, or `module:Class` of a class with `fit_predict`. Parameters may
         follow, as in `concat_kmeans(scale="l2", n_init=3)`.
 
     Returns
@@ -104,13 +103,13 @@ def find_method(name: str) -> Method:
         raise ViewError(msg)
     method = Method(name, name)
     if not hasattr(method.load(), "fit_predict"):
-        msg = f"{name} has no fit_predict; expected a clusterer in the manner of scikit-learn."
+        msg = f"{name} has no fit_predict; expected a clusterer with the API of scikit-learn."
         raise ViewError(msg)
     return method
 
 
 def _with_parameters(name: str) -> Method:
-    """A method called like a function, its arguments plain values."""
+    """Parse a method with parameters, written as a function call."""
     base = find_method(name.partition("(")[0])
     try:
         call = ast.parse(f"f({name.partition('(')[2]}", mode="eval").body
@@ -118,9 +117,7 @@ def _with_parameters(name: str) -> Method:
         assert not call.args
         given = {str(one.arg): ast.literal_eval(one.value) for one in call.keywords}
     except (SyntaxError, ValueError, AssertionError):
-        msg = (
-            f"{name!r} cannot be read; expected a method like concat_kmeans(scale='l2', n_init=3)."
-        )
+        msg = f"{name!r} is not valid; expected a method like concat_kmeans(scale='l2', n_init=3)."
         raise ViewError(msg) from None
     unknown = set(given) - set(inspect.signature(base.load()).parameters)
     if unknown:

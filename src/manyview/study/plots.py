@@ -1,4 +1,4 @@
-"""Figures of a study: results of many runs in, matplotlib Axes out."""
+"""Plots of a benchmark, as matplotlib Axes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["critical_difference"]
 
 
 def critical_difference(comparison: Comparison, *, ax: Any = None) -> Any:
-    """Mean ranks on a line; a bar joins methods that chance could separate as far.
+    """Plot mean ranks; a bar joins methods that do not differ significantly.
 
     Parameters
     ----------
     comparison : Comparison
-        Of `manyview.study.compare_methods`.
+        As returned by `manyview.study.compare_methods`.
     ax : matplotlib Axes, optional
-        Where to draw; None makes a figure.
+        Axes to draw on; None creates a figure.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def critical_difference(comparison: Comparison, *, ax: Any = None) -> Any:
 def _groups(ranks: np.ndarray[Any, Any], gap: float) -> list[tuple[float, float]]:
     """Maximal runs of sorted ranks that lie within the critical difference."""
     found: list[tuple[float, float]] = []
-    if not np.isfinite(gap):  # one method has nobody to be compared with
+    if not np.isfinite(gap):  # there is only one method
         return found
     for i, first in enumerate(ranks):
         last = ranks[i:][ranks[i:] - first <= gap][-1]

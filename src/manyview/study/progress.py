@@ -13,17 +13,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TimeR
 
 @dataclass(frozen=True)
 class RunBar:
-    """A bar that runs are told to."""
+    """A progress bar over runs."""
 
     bar: Progress
     task: TaskID
 
     def say(self, text: str) -> None:
-        """Show a text beside the bar."""
+        """Show a text next to the bar."""
         self.bar.update(self.task, description=text)
 
     def on_row(self, row: Mapping[str, Any], n_done: int, n_all: int, part: str = "") -> None:
-        """Show the run that ended, of all; an empty row stands for those done before."""
+        """Show a run that has ended; an empty row stands for runs of an earlier session."""
         text = f"{row['data']} · {row['method']}: {row['status']}" if row else "done before"
         shown = f"{part} · {text}" if part else text
         self.bar.update(self.task, completed=n_done, total=n_all, description=shown)
@@ -31,12 +31,12 @@ class RunBar:
 
 @contextmanager
 def run_bar(console: Console) -> Iterator[RunBar]:
-    """Show a bar while the runs are done.
+    """Show a progress bar over runs.
 
     Parameters
     ----------
     console : rich.console.Console
-        Where it is shown.
+        Shows the bar.
 
     Yields
     ------

@@ -1,6 +1,6 @@
-"""Many runs: in parallel within a core budget, each in a process that can be stopped, none twice.
+"""Runs benchmarks in parallel processes; runs that are already done are skipped.
 
-Rows are appended to `rows.jsonl` as they come, so that a killed benchmark goes on where it was.
+Rows are appended to `rows.jsonl` at once, so that a stopped benchmark can be resumed.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from manyview.persistence.atomic import RowLog, atomic_path
 from manyview.study.execution import Run, execute
 from manyview.study.methods import Method
 
-GRACE = 1.25  # a method has this share more of its time limit before its process is stopped
-LOADING_SECONDS = 60.0  # for imports, data and compilation, which are outside the limit
+GRACE = 1.25  # factor of the time limit after which the process of a method is killed
+LOADING_SECONDS = 60.0  # for imports, data and compilation, in addition to the limit
 
 OnRow = Callable[[dict[str, Any], int, int], None]
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under which conditions every method is run."""
+    """Conditions of all runs of a benchmark."""
 
     seeds: Sequence[int] = (0,)
     rows: str = "shuffled"
@@ -64,12 +64,12 @@ def run_benchmark(
     data_home: Path | None = None,
     on_row: OnRow | None = None,
 ) -> pd.DataFrame:
-    """Run methods on data sets, skip what was done before, and return all rows.
+    """Run methods on data sets, skip runs that are already done, and return all rows.
 
     Parameters
     ----------
     data : sequence of str
-        Names of benchmark sets.
+        Names of benchmark data sets.
     methods : sequence of Method
         See `find_method`.
     out : path
@@ -77,16 +77,16 @@ def run_benchmark(
     conditions : Conditions, optional
         Seeds, limits, order of the rows, missing rates and grids.
     n_jobs : int, default=1
-        Runs at a time, each on one thread.
+        Number of runs in parallel, each with one thread.
     data_home : path, optional
-        Folder of the sets; None takes MANYVIEW_DATA.
+        Folder of the data sets; None uses MANYVIEW_DATA.
     on_row : function of (row, number done, number in all), optional
-        Called after each run, and once for all that was done before.
+        Called after each run, and once for all runs that were already done.
 
     Returns
     -------
     DataFrame
-        One row a run of this plan.
+        One row per run.
     """
     runs = plan(data, methods, conditions or Conditions())
     (out / "labels").mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def run_benchmark(
 
 
 def _holds(row: Mapping[str, Any] | None, run: Run) -> bool:
-    """Whether a row from before answers a run; what a tighter limit stopped is tried again."""
+    """Whether a row can be reused; runs that a tighter limit stopped are repeated."""
     if row is None or row["status"] in ("done", "failed"):
         return row is not None and row["status"] == "done"
     pairs = ((row[name], limit) for name, limit in run.limits.items())
@@ -118,14 +118,14 @@ def _holds(row: Mapping[str, Any] | None, run: Run) -> bool:
 
 
 def write_rows(table: pd.DataFrame, out: Path) -> None:
-    """All rows as Parquet and CSV; nested values as text.
+    """Write all rows as Parquet and CSV; nested values as text.
 
     Parameters
     ----------
     table : DataFrame
         Rows of runs.
     out : path
-        Folder for `rows.parquet` and `rows.csv`; made where it does not exist.
+        Folder for `rows.parquet` and `rows.csv`; created if it does not exist.
     """
     out.mkdir(parents=True, exist_ok=True)
     nested = {name: table[name].map(str) for name in ("parameters", "versions") if name in table}
@@ -140,7 +140,7 @@ Outcome = tuple[dict[str, Any], NDArray[np.int32] | None]
 
 
 class _Worker:
-    """A process that runs one run after the other; one that was lost is replaced."""
+    """A process that executes runs one after the other; restarted if it dies."""
 
     def __init__(self, data_home: Path | None) -> None:
         self.data_home = data_home
@@ -154,7 +154,7 @@ class _Worker:
         theirs.close()
 
     def outcome(self, run: Run) -> Outcome:
-        """Row and labels; a run past its deadline, or whose process died, leaves a row as well."""
+        """Row and labels; a run that timed out or whose process died gives a row, too."""
         if not self.process.is_alive():
             self.start()
         limit = None if run.time_limit is None else GRACE * run.time_limit + LOADING_SECONDS
@@ -185,7 +185,7 @@ def _work(connection: Connection, data_home: Path | None) -> None:
 
 
 def _in_processes(runs: Sequence[Run], n_jobs: int, data_home: Path | None) -> Iterator[Outcome]:
-    """Outcomes as they come; a thread waits for each process."""
+    """Outcomes as they complete; a thread waits for each process."""
     workers = [_Worker(data_home) for _ in range(min(n_jobs, len(runs)))]
     free: SimpleQueue[_Worker] = SimpleQueue()
     for worker in workers:

@@ -1,4 +1,4 @@
-"""The scoreboard: all methods over all sets in one table, and a page that shows it."""
+"""The scoreboard: all methods on all data sets, as a table and as an HTML page."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from manyview.utils.pages import page_environment
 
 METRICS = {"acc": "ACC", "nmi": "NMI", "ari": "ARI", "fscore": "F-score"}
 OURS = "omvcdr"
-YARDSTICK = "concat_kmeans"  # whose time the others' is compared with
+YARDSTICK = "concat_kmeans"  # the times of the other methods are relative to it
 EVEN = 0.005  # a difference of means below this is neither a win nor a loss
 
 
 def scoreboard(rows: pd.DataFrame) -> pd.DataFrame:
-    """Sum up a benchmark: a row a method, best by mean rank first, variants after them.
+    """Summarize a benchmark: one row per method, sorted by mean rank; variants come last.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ def scoreboard(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        For each method: the sets on which it was done, mean over them and mean spread over seeds
-        of each metric, mean ranks among the methods that are no variants, on how many sets it is
-        ahead of OMVCDR and behind it by NMI, and its time, also over that of joined k-means.
+        For each method: number of data sets with a result; mean of each metric and mean standard
+        deviation over seeds; mean ranks, without the variants; number of data sets with a higher
+        and with a lower NMI than OMVCDR; time, also relative to k-means on concatenated views.
     """
     scores = {metric: mean_scores(rows, metric) for metric in METRICS}
     done = rows[rows["status"] == "done"]
@@ -64,7 +64,7 @@ def write_scoreboard(rows: pd.DataFrame, out: Path) -> None:
     rows : DataFrame
         Rows of `run_benchmark`.
     out : path
-        The folder.
+        Folder to write to.
     """
     table = scoreboard(rows)
     done = rows[rows["status"] == "done"]
@@ -78,7 +78,7 @@ def write_scoreboard(rows: pd.DataFrame, out: Path) -> None:
 
 
 def _render(rows: pd.DataFrame, table: pd.DataFrame) -> str:
-    """One page that needs nothing else."""
+    """Render the scoreboard as one self-contained page."""
     environment = page_environment("manyview.study", "manyview.report")
     environment.filters["fixed"] = lambda value, n=3: "–" if pd.isna(value) else f"{value:.{n}f}"
     methods = list(table.index[~table["is_variant"]])
@@ -102,13 +102,13 @@ def _render(rows: pd.DataFrame, table: pd.DataFrame) -> str:
 
 
 def _lines(table: pd.DataFrame) -> list[Any]:
-    """Rows of a table as dicts; what a benchmark did not have is NaN."""
+    """Rows of a table as dicts; missing columns are NaN."""
     full = table.reindex(columns=table.columns.union(["wins", "losses", "relative_time"]))
     return full.rename_axis("name").reset_index().to_dict("records")
 
 
 def _by_set(rows: pd.DataFrame, metric: str, methods: list[str]) -> list[dict[str, Any]]:
-    """A line a set: values in the order of the methods, and which is the best."""
+    """One line per data set: values in the order of the methods; the best is marked."""
     scores = mean_scores(rows, metric)[methods]
     return [
         {"name": data, "cells": [{"value": v, "is_best": v == values.max()} for v in values]}

@@ -1,4 +1,4 @@
-"""Whether differences between methods are more than chance: ranks, Friedman, Wilcoxon with Holm."""
+"""Significance of differences between methods: ranks, Friedman, Wilcoxon with Holm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Comparison:
     """Methods compared over data sets by one metric."""
 
     metric: str
-    scores: pd.DataFrame  # data sets × methods; NaN where a method has no result
+    scores: pd.DataFrame  # data sets × methods; NaN if a method has no result
     ranks: pd.Series[float]  # mean rank of each method, best first
     friedman_p: float
     critical_difference: float  # of mean ranks, Nemenyi, at 5 %
@@ -48,7 +48,7 @@ def compare_methods(rows: pd.DataFrame, metric: str = "nmi") -> Comparison:
 
 
 def mean_scores(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Mean over seeds of each method on each data set; NaN where no run was done."""
+    """Mean over seeds of each method on each data set; NaN if no run was done."""
     done = rows[rows["status"] == "done"]
     table = done.pivot_table(index="data", columns="method", values=metric, aggfunc="mean")
     return table.reindex(
@@ -57,7 +57,7 @@ def mean_scores(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def _ranked(scores: pd.DataFrame) -> pd.DataFrame:
-    """Rank of each method on each data set; what has no result comes last."""
+    """Rank of each method on each data set; methods without a result rank last."""
     return scores.fillna(-np.inf).rank(axis=1, ascending=False)
 
 
@@ -77,7 +77,7 @@ def friedman_ranks(scores: pd.DataFrame) -> pd.Series[float]:
 
 
 def _nemenyi(n_methods: int, n_sets: int) -> float:
-    """Difference of mean ranks that chance exceeds in 5 % of cases."""
+    """Critical difference of mean ranks at the 5 % level."""
     if n_methods < 2 or n_sets < 1:
         return float("nan")
     q = stats.studentized_range.ppf(0.95, n_methods, np.inf) / np.sqrt(2)
@@ -90,7 +90,7 @@ def wilcoxon_holm(scores: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     scores : DataFrame
-        Data sets × methods; pairs are compared on the sets where both have a result.
+        Data sets × methods; pairs are compared on the data sets on which both have a result.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Rows as a table of data sets × methods, mean ± standard deviation: Markdown and LaTeX."""
+"""Tables of data sets × methods, mean ± standard deviation, in Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def to_latex(rows: pd.DataFrame, metric: str) -> str:
 def _lines(
     rows: pd.DataFrame, metric: str, between: str, marks: tuple[str, str]
 ) -> list[list[str]]:
-    """Header and a line a data set; best and second are marked, without a result is the status."""
+    """Header and one line per data set; best and second are marked; no result: the status."""
     pairs = rows.groupby(["data", "method"], sort=False)
     done = rows[rows["status"] == "done"].groupby(["data", "method"], sort=False)[metric]
     mean, deviation = done.mean().round(4), done.std(ddof=0).round(4)

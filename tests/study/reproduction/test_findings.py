@@ -36,10 +36,12 @@ def test_whether_order_matters(values, verdict, n):
 def test_how_much_lambda_matters():
     table = pd.DataFrame({"data": "bdgp", "lam": [0.5, 8.0], "acc": [0.5, 0.8], "nmi": 0.1})
     (text,) = find({"sensitivity": table}, TITLES)["sensitivity"]
-    assert text == ("BDGP: ACC runs from 0.5000 (λ = 0.5) to 0.8000 (λ = 8), a range of 0.3000.")
+    assert text == (
+        "BDGP: ACC ranges from 0.5000 (λ = 0.5) to 0.8000 (λ = 8), a difference of 0.3000."
+    )
 
 
-@pytest.mark.parametrize(("last", "path"), [(0.5, "never rises"), (3.0, "rises on its way")])
+@pytest.mark.parametrize(("last", "path"), [(0.5, "never increases"), (3.0, "increases at times")])
 def test_how_the_objective_falls(last, path):
     table = pd.DataFrame(
         {"data": "bdgp", "method": PUBLISHED, "iteration": [1, 2, 3], "objective": [3.0, 2.0, last]}

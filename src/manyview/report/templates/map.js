@@ -1,4 +1,4 @@
-// The map of the samples. Points are blended into one picture by hand: that stays quick at 100 000.
+// The map of the samples. Points are blended into one image directly: fast enough for 100 000.
 (() => {
   "use strict";
   const data = JSON.parse(document.getElementById("map-data").textContent);
@@ -27,11 +27,11 @@
   // colors: a palette and an index into it for each sample
   const COLORINGS = {
     cluster: { text: "cluster", index: (i) => cluster[i] % 10 },
-    confidence: { text: "confidence", index: (i) => 10 + confidence[i], key: "Orange is doubtful, blue is sure." },
+    confidence: { text: "confidence", index: (i) => 10 + confidence[i], key: "Orange: low confidence, blue: high." },
   };
   present.forEach(({ view, flags }, v) => {
     COLORINGS[`view ${v}`] = {
-      text: `has ${view}`, index: (i) => (flags[i] ? 0 : 6), key: `Blue has the view ${view}, orange lacks it.`,
+      text: `has ${view}`, index: (i) => (flags[i] ? 0 : 6), key: `Blue: has the view ${view}, orange: lacks it.`,
     };
   });
   const classes = data.classes;
@@ -80,7 +80,7 @@
     filter();
   }
 
-  function buildGrid() { // samples sorted by cell, so that a pointer looks at a few only
+  function buildGrid() { // samples sorted by cell, so that finding the one under the pointer is fast
     const cell = new Uint32Array(n);
     const start = new Uint32Array(CELLS * CELLS + 2);
     for (let i = 0; i < n; i++) {
@@ -127,7 +127,7 @@
   const atX = (x) => (x - centerX) * side() + width / 2;
   const atY = (y) => (y - centerY) * side() + height / 2;
 
-  function disc() { // pixels of one dot and how much of each it covers
+  function disc() { // pixels of one dot and the coverage of each
     const radius = (n > 30000 ? 1.3 : n > 5000 ? 2 : 3) * density * Math.min(2.5, Math.sqrt(Math.sqrt(zoom)));
     const reach = Math.ceil(radius), parts = [];
     for (let dy = -reach; dy <= reach; dy++) {
@@ -257,7 +257,7 @@
     if (zoom === 1) centerX = centerY = 0.5;
     centerX = Math.min(Math.max(centerX, 0), 1);
     centerY = Math.min(Math.max(centerY, 0), 1);
-    canvas.style.touchAction = zoom > 1 ? "none" : "pan-y pinch-zoom"; // a page must still scroll
+    canvas.style.touchAction = zoom > 1 ? "none" : "pan-y pinch-zoom"; // the page must still scroll
     mark(-1);
     redraw();
   }
@@ -287,7 +287,7 @@
   });
   canvas.addEventListener("dblclick", (event) => zoomBy(2, event.offsetX, event.offsetY));
   canvas.addEventListener("wheel", (event) => {
-    if (document.activeElement !== canvas && !event.ctrlKey) return; // the wheel is the page's
+    if (document.activeElement !== canvas && !event.ctrlKey) return; // the wheel scrolls the page
     event.preventDefault();
     zoomBy(Math.exp(-event.deltaY / 300), event.offsetX, event.offsetY);
   }, { passive: false });

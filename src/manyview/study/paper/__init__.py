@@ -1,8 +1,8 @@
-"""What the paper reports, as data: its tables, and how to cite the methods.
+"""Results reported in the paper, and citations of the methods.
 
 Source of `results.csv` and `ablation.csv`: X. Wan et al., "One-step Multi-view Clustering with
 Diverse Representation", IEEE Transactions on Neural Networks and Learning Systems, 2024, its tables
-of results and of the ablation. An empty mean is the paper's '-': the method could not be run.
+of results and of the ablation. An empty mean is a '-' in the paper: the method could not be run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KEYS = {  # of the entries in `methods.bib`
 
 
 def _citations() -> dict[str, str]:
-    """BibTeX entry of each method; an empty line stands between the entries of the file."""
+    """BibTeX entry of each method; the entries of the file are separated by an empty line."""
     text = FOLDER.joinpath("methods.bib").read_text(encoding="utf-8")
     entries = {one.partition("{")[2].partition(",")[0]: one for one in text.strip().split("\n\n")}
     return {method: entries[key] for method, key in KEYS.items()}

@@ -1,4 +1,4 @@
-"""The paper's study in one command: from a folder of data to tables, figures and one page."""
+"""Reproduces the experiments of the paper, with tables, figures and one page as the result."""
 
 from manyview.study.reproduction.scope import ReproduceRequest
 from manyview.study.reproduction.session import reproduce

@@ -1,4 +1,4 @@
-"""Every claim of the paper that a study can speak to, with a verdict computed from the tables."""
+"""The claims of the paper that can be tested, with a verdict computed from the tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLAIMED_GAINS = {  # percent of ACC over the second best, by the paper's observa
     "YTF-20": 8.55,
 }
 FILES = {one.name: one.file for one in PAPER_SETS}
-PLACES = {  # where the paper speaks of a rival, beside its table of results
+PLACES = {  # where the paper discusses a compared method, in addition to its table of results
     "sfmc": "results, observation 3",
     "opmc": "results, observation 3; running time, 2",
     "lmvsc": "results, last paragraph; running time, 2",
@@ -37,7 +37,7 @@ ORDINARY = 10_000  # samples; the paper does not say which of its sets are "regu
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, in our words, where it says it, and who judges it."""
+    """A claim of the paper in our words, its section, and the judge."""
 
     text: str
     section: str
@@ -125,7 +125,7 @@ def judge_claims(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) 
 
 
 def to_markdown(table: pd.DataFrame, facts: Mapping[str, Any]) -> str:
-    """Write the judged claims as a page.
+    """Render the judged claims as Markdown.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Figures of the study: tables in, SVG out, a panel a data set."""
+"""Figures of the study as SVG, one panel per data set."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from manyview.study.reproduction.tables import ABLATION_TITLES, METHOD_TITLES
 
 INK = {"ink": "#1c2430", "soft": "#5b6675", "line": "#dfe3e8", "card": "#ffffff"}  # style.css
 STYLE = Path(__file__).with_name("figures.mplstyle")
-WIDTH, COLUMNS = 10.6, 2  # inches of a figure; panels side by side
-DECADES = 4  # of the share of the fall that is shown
-RELATIVE = "Time of a fit over that of the published OMVCDR"
-TO_COME = "Share of the fall still to come, by iteration"
+WIDTH, COLUMNS = 10.6, 2  # inches of a figure; panels per row
+DECADES = 4  # shown range of the remaining decrease
+RELATIVE = "Time of a fit relative to the published OMVCDR"
+TO_COME = "Remaining share of the decrease of the objective, by iteration"
 OVER_LAMBDA = "Published OMVCDR, rows in file order, by λ"
-LINES = 8  # a panel of lines is as high as so many bars
-OTHER = COLORS[3]  # of what does not stand out
+LINES = 8  # height of a panel of lines, in bars
+OTHER = COLORS[3]  # color of all other methods
 
-Paint = Callable[[Any, pd.DataFrame], None]  # draws the rows of a data set on Axes
+Paint = Callable[[Any, pd.DataFrame], None]  # plots the rows of a data set
 
 
 def draw(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[str, str]:
@@ -42,7 +42,7 @@ def draw(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[
     dict of str to str
         SVG files. A figure without data is left out.
     """
-    axes_for(None, 1, 1)  # says what is missing where there is no matplotlib
+    axes_for(None, 1, 1)  # raises an informative error without matplotlib
     from matplotlib import rc_context
 
     acc = {name: one[one["metric"] == "acc"] for name, one in tables.items() if "metric" in one}
@@ -65,7 +65,7 @@ def draw(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[
 def _figure(
     caption: str, table: pd.DataFrame, paint: Paint, n_bars: int | None, titles: Mapping[str, str]
 ) -> str:
-    """Panels in columns, as high as `n_bars` bars or as the table has rows of a set."""
+    """Panels in columns, each as high as `n_bars` bars, or as the number of rows."""
     groups = [(titles[str(data)], group) for data, group in table.groupby("data", sort=False)]
     columns = min(COLUMNS, len(groups))
     starts = range(0, len(groups), columns)
@@ -92,7 +92,7 @@ def _figure(
 
 
 def _bars(ax: Any, names: Any, values: Any, texts: Any, colors: Any) -> None:
-    """Horizontal bars from the top down, each with its text; NaN has no bar."""
+    """Horizontal bars from top to bottom, each with its text; no bar for NaN."""
     values, places = np.asarray(values, dtype=float), np.arange(len(values))
     shown = ~np.isnan(values)
     low = ax.get_xlim()[0]
@@ -105,12 +105,12 @@ def _bars(ax: Any, names: Any, values: Any, texts: Any, colors: Any) -> None:
 
 
 def _color(method: str) -> str:
-    """The published algorithm and ours stand out."""
+    """Color of a method; the published algorithm and ours are highlighted."""
     return {PUBLISHED: COLORS[1], "full": COLORS[1], "omvcdr": COLORS[0]}.get(method, OTHER)
 
 
 def _score_bars(names: Mapping[str, str]) -> Paint:
-    """ACC of each method; a mark where the paper has its value."""
+    """ACC of each method, with a mark at the value of the paper."""
 
     def paint(ax: Any, group: pd.DataFrame) -> None:
         ax.set(xlim=(0, 1), xticks=np.arange(5) / 4)
@@ -128,7 +128,7 @@ def _score_bars(names: Mapping[str, str]) -> Paint:
 
 
 def _order_bars(ax: Any, group: pd.DataFrame) -> None:
-    """ACC of one method in both orders of the rows."""
+    """ACC of one method with rows in file order and shuffled."""
     ax.set(xlim=(0, 1), xticks=np.arange(5) / 4)
     values = group[["file", "shuffled"]].iloc[0].astype(float)
     texts = values.map(lambda one: "no result" if np.isnan(one) else f"{one:.4f}")
@@ -136,7 +136,7 @@ def _order_bars(ax: Any, group: pd.DataFrame) -> None:
 
 
 def _time_bars(relative: pd.Series[float]) -> Paint:
-    """Seconds over those of the published OMVCDR, on a logarithmic scale that all panels share."""
+    """Time relative to the published OMVCDR, on a logarithmic scale shared by all panels."""
     ends = np.log10([relative.min(), relative.max()]) if len(relative) else np.zeros(2)
     low, high = 10.0 ** min(np.floor(ends[0]), -1), 10.0 ** max(np.ceil(ends[1]), 1)
 
@@ -156,7 +156,7 @@ def _time_bars(relative: pd.Series[float]) -> Paint:
 
 
 def _objective_lines(ax: Any, group: pd.DataFrame) -> None:
-    """Share of the fall of the objective that is still to come."""
+    """Remaining share of the decrease of the objective."""
     for method, own in group.groupby("method", sort=False):
         values = own["objective"].to_numpy()
         share = (values - values[-1]) / ((values[0] - values[-1]) or 1.0)

@@ -1,4 +1,4 @@
-"""What the tables say, in sentences: every number comes from them. Claims are judged elsewhere."""
+"""States the content of the tables in sentences. Claims are judged in `judges`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from manyview.study.reproduction.tables import METRICS, complete, has_risen, rec
 from manyview.study.reproduction.wording import count, listed, method_title, places, verb
 from manyview.study.statistics import friedman_ranks
 
-SAME = 5e-5  # half of the last digit that the paper prints
-APART = 0.03  # a difference beyond the paper's spread plus this wants an explanation
-CLEAR = 0.005  # a gain of ACC below this is none, however small the spread
+SAME = 5e-5  # half of the last digit printed in the paper
+APART = 0.03  # tolerance of differences, in addition to the paper's standard deviation
+CLEAR = 0.005  # smallest difference of ACC that counts
 
 Tables = Mapping[str, pd.DataFrame]
 Titles = Mapping[str, str]  # of data sets, by file
@@ -78,8 +78,9 @@ def _on_oracle(table: pd.DataFrame, titles: Titles) -> list[str]:
     if len(rest):
         far = rest[rest["difference"].abs() > rest["paper_std"].fillna(0) + APART]
         text.append(
-            f"Of the {len(rest)} values of other methods, {len(far)} lie farther from the paper's "
-            f"than its spread plus {APART:g}" + (f": {places(far, titles)}." if len(far) else ".")
+            f"Of the {len(rest)} values of other methods, {len(far)} differ from the paper's by "
+            f"more than its standard deviation plus {APART:g}"
+            + (f": {places(far, titles)}." if len(far) else ".")
         )
     return text + _best(table, titles)
 
@@ -107,7 +108,7 @@ def _on_label_free(table: pd.DataFrame, titles: Titles) -> list[str]:
 
 
 def _best(table: pd.DataFrame, titles: Titles) -> list[str]:
-    """Who is the best by ACC, on how many sets, and who gave no result."""
+    """The best method by ACC on each data set, and methods without a result."""
     own = table[table["metric"] == "acc"]
     first, gone = own[own["place"] == 1], own[own["status"].isin(["declined", "failed"])]
     sentences = [f"Best by ACC: {places(first, titles)}."] if len(first) else []
@@ -142,13 +143,13 @@ def _on_order(table: pd.DataFrame, titles: Titles) -> list[str]:
     if len(own):
         lead = f"The published program gains from sorted rows on {gains} of {len(own)} sets."
         if gains:
-            lead += " There, its value in the paper owes something to the order of the file."
+            lead += " There, its value in the paper depends in part on the order of the file."
         text.insert(0, lead)
     return text
 
 
 def _usual_gap(std: float, n: int) -> float:
-    """How far one more shuffle may lie from the mean of n: 95 % of them are nearer."""
+    """95 % prediction interval (half width) of one more shuffle, from n shuffles."""
     if n < 2:
         return float("inf")
     spread = std * (n / (n - 1)) ** 0.5
@@ -176,7 +177,7 @@ def _on_ablation(table: pd.DataFrame, titles: Titles) -> list[str]:
 
 
 def _met(table: pd.DataFrame, titles: Titles) -> list[str]:
-    """Which variants give all of the paper's values, as far as it prints them."""
+    """The variants that match all of the paper's values to the printed digits."""
     both = complete(table[table["difference"].notna()])
     is_same = both["difference"].abs() < SAME
     met = both[is_same.groupby([both["data"], both["method"]]).transform("all").astype(bool)]
@@ -194,7 +195,7 @@ def _on_time(table: pd.DataFrame, titles: Titles) -> list[str]:
         text.append(
             f"{titles[str(data)]}: {method_title(fast['method'])} is the fastest "
             f"({fast['seconds']:.2f} s), {method_title(slow['method'])} the slowest "
-            f"({slow['seconds']:.2f} s); the published OMVCDR stands at place "
+            f"({slow['seconds']:.2f} s); the published OMVCDR ranks "
             f"{ranked['method'].tolist().index(PUBLISHED) + 1} of {len(ranked)}."
         )
     gone = table[(table["status"] == "declined")].drop_duplicates("method")
@@ -209,7 +210,7 @@ def _on_objective(table: pd.DataFrame, titles: Titles) -> list[str]:
     text = []
     for (data, method), group in table.groupby(["data", "method"], sort=False):
         values = group["objective"]
-        path = "rises on its way" if has_risen(values) else "never rises"
+        path = "increases at times" if has_risen(values) else "never increases"
         text.append(
             f"{titles[str(data)]}, {method_title(str(method))}: the objective {path}, and the fit "
             f"ends after {len(values) - (method != PUBLISHED)} iterations."
@@ -224,8 +225,8 @@ def _on_sensitivity(table: pd.DataFrame, titles: Titles) -> list[str]:
             continue
         (worst, low), *_, (best, high) = group.sort_values("acc")[["acc", "lam"]].to_numpy()
         text.append(
-            f"{titles[str(data)]}: ACC runs from {worst:.4f} (λ = {low:g}) to {best:.4f} "
-            f"(λ = {high:g}), a range of {best - worst:.4f}."
+            f"{titles[str(data)]}: ACC ranges from {worst:.4f} (λ = {low:g}) to {best:.4f} "
+            f"(λ = {high:g}), a difference of {best - worst:.4f}."
         )
     return text
 

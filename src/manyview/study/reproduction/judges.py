@@ -1,7 +1,7 @@
-"""Judges of the paper's claims: each takes the tables and gives a verdict with its evidence.
+"""Judges of the paper's claims: each maps the tables to a verdict with its evidence.
 
-"Ahead" is by the oracle's ACC at the four digits that the paper prints. A claim about sets is
-judged on those of the paper that were found, and holds where it holds on all of them.
+"Ahead" means a higher ACC under the oracle protocol, rounded to four digits as in the paper. A
+claim about data sets is judged on those of the paper that were found, and must hold on all of them.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ RIVALS = ("fmr", "sfmc", "smvsc", "opmc", "fpmvs", "lmvsc", "awmvc")
 ANCHORED = ("sfmc", "smvsc", "fpmvs", "lmvsc")
 HANDWRITTEN = "handwritten_2v"
 UCI_WIDTHS = ("240", "76", "216", "47", "64", "6")
-COLLAPSED = 0.95  # a weight of one space beyond this leaves nothing to the others
+COLLAPSED = 0.95  # one space with a larger weight dominates the others
 PAPER_ITERATIONS = 40
-INSENSITIVE = 0.05  # a range of ACC over λ that may be called so
-FALLS = 0.005  # a fall of ACC from one λ to the next below this is none
-COMPARABLE = 10.0  # times the median of the rivals
-CLOSE = 2.0  # times within this factor are not told apart: the machine may be shared
+INSENSITIVE = 0.05  # largest range of ACC over λ that counts as insensitive
+FALLS = 0.005  # smallest decrease of ACC from one λ to the next that counts
+COMPARABLE = 10.0  # largest multiple of the median time of the compared methods
+CLOSE = 2.0  # times within this factor count as equal, since the machine may be shared
 TOO_CLOSE = f"Times within a factor of {CLOSE:g} are not told apart."
-SURE = 0.25  # an exponent with a standard error beyond this says little
-MANY = 8  # sets that a fit of exponents needs
+SURE = 0.25  # largest standard error of a conclusive exponent
+MANY = 8  # data sets needed to fit exponents
 
 
 class Judgement(NamedTuple):
-    """A verdict, and the sentence that it rests on."""
+    """A verdict and its evidence."""
 
     verdict: str
     evidence: str
@@ -50,21 +50,21 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """The tables, and views of them that several judges need."""
+    """The tables, and derived tables that several judges need."""
 
     tables: Mapping[str, pd.DataFrame]
     titles: Mapping[str, str]  # of data sets, by file
 
     @cached_property
     def sets(self) -> list[str]:
-        """Files of the paper's sets that were studied, in its order."""
+        """Files of the paper's data sets in the study, in its order."""
         return [one.file for one in PAPER_SETS if one.file in self.titles]
 
     @cached_property
     def board(self) -> pd.DataFrame:
-        """Scores by (metric, data, method): `file` and `shuffled`; only grids without a gap.
+        """Scores by (metric, data, method): `file` and `shuffled`; complete grids only.
 
-        Rivals are run in file order alone, and stand with the same value in both columns.
+        Compared methods are run in file order only, and have the same value in both columns.
         """
         key = ["metric", "data", "method"]
         cells = complete(pd.concat([self.tables["oracle"], self.tables["ablation"]]))
@@ -76,7 +76,7 @@ class Study:
         return board.assign(shuffled=shuffled.where(is_swept, board["file"])).round(4)
 
     def scores(self, data: str, methods: Sequence[str], metric: str = "acc") -> pd.DataFrame:
-        """Rows of the board on one set, by method; those without a value are left out."""
+        """Rows of the board on one data set, by method, without missing values."""
         return (
             self.board.reindex([(metric, data, one) for one in methods])
             .droplevel([0, 1])
@@ -84,28 +84,28 @@ class Study:
         )
 
     def is_whole(self, data: str, methods: Sequence[str]) -> bool:
-        """Whether each method has its value on a set, or will have none."""
+        """Whether each method has a value on a data set, or cannot have one."""
         there = self.scores(data, methods).index
         return all(one in there or (data, one) in self.gone for one in methods)
 
     @cached_property
     def gone(self) -> set[tuple[str, str]]:
-        """(data, method) without any result, and not for want of time."""
+        """Pairs (data, method) that declined or failed."""
         cells = pd.concat([self.tables["oracle"], self.tables["ablation"]])
         cells = cells[cells["status"].isin(["declined", "failed"])]
         return set(zip(cells["data"], cells["method"], strict=True))
 
     def on_sets(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Rows of a table that are about the paper's sets."""
+        """Rows of a table for the paper's data sets."""
         return table[table["data"].isin(self.sets)]
 
 
 Judge = Callable[[Study], Judgement]
-Outcome = bool | None  # of a claim on one set; None is open
+Outcome = bool | None  # of a claim on one data set; None is undecided
 
 
 def to_verdict(file: Sequence[Outcome], shuffled: Sequence[Outcome] | None = None) -> str:
-    """Verdict of a claim that is true, false or open on each set, by the order of the rows."""
+    """Verdict of a claim from its outcomes on each data set, by order of the rows."""
     shuffled = file if shuffled is None else shuffled
     if any(one is False for one in file):
         return FAILS
@@ -122,7 +122,7 @@ def _judged(
     nothing: str,
     join: Callable[[Sequence[str]], str] = "; ".join,
 ) -> Judgement:
-    """Judge by the outcome on each set; the texts of all sets go into the evidence."""
+    """Judge by the outcome on each data set; the evidence lists all data sets."""
     if not found:
         return Judgement(UNCHECKED, nothing)
     text = evidence.format(join([text for _, text in found]))
@@ -130,25 +130,25 @@ def _judged(
 
 
 def not_here(why: str) -> Judge:
-    """Judge nothing: say why the study cannot."""
+    """Return a judge that states why a claim cannot be checked."""
     return lambda _: Judgement(UNCHECKED, why)
 
 
 def ahead(
     rivals: Sequence[str], ours: str = PUBLISHED, *, only: Sequence[str] = (), percent: float = 0.0
 ) -> Judge:
-    """Judge whether a method is ahead of the best of some others on the paper's sets.
+    """Judge whether a method is ahead of the best of some others on the paper's data sets.
 
     Parameters
     ----------
     rivals : sequence of str
         Methods or variants.
     ours : str, default=PUBLISHED
-        The method of which it is claimed.
+        The method that the claim is about.
     only : sequence of str, optional
-        Files of the sets that the claim is about, where these are not all.
+        Files of the data sets that the claim is about, if not all.
     percent : float, default=0.0
-        By how much at least, in percent of the best rival.
+        Smallest margin, in percent of the best compared method.
 
     Returns
     -------
@@ -173,17 +173,17 @@ def ahead(
 
 
 class _Duel:
-    """ACC of a method and of its rivals on a set: `file` and `shuffled`, by order of the rows."""
+    """ACC of a method and of compared methods on a data set, by order of the rows."""
 
     def __init__(self, study: Study, data: str, rivals: Sequence[str], ours: str) -> None:
         self.title = study.titles[data]
-        self.ours = study.scores(data, [ours]).max(skipna=False)  # NaN where there is no score
+        self.ours = study.scores(data, [ours]).max(skipna=False)  # NaN without a score
         self.rivals = study.scores(data, rivals)
         self.best = self.rivals.max(skipna=False)
-        self.is_whole = study.is_whole(data, rivals)  # every rival has a result, or will have none
+        self.is_whole = study.is_whole(data, rivals)
 
     def outcome(self, order: str, percent: float = 0.0) -> Outcome:
-        """Whether ours is ahead by so many percent."""
+        """Whether ours is ahead by `percent`."""
         ours, best = self.ours[order], self.best[order]
         if np.isnan(ours) or np.isnan(best):
             return None
@@ -191,7 +191,7 @@ class _Duel:
         return is_ahead if self.is_whole or not is_ahead else None
 
     def text(self, has_names: bool) -> str:
-        """Scores of both, the best rival perhaps by name, and remarks."""
+        """Scores of both, optionally the name of the best compared method, and remarks."""
         ours, best = self.ours, self.best
         if np.isnan(ours["file"]) or self.rivals.empty:
             return f"{self.title}: not run yet"
@@ -213,7 +213,7 @@ class _Duel:
 
 
 def _further(study: Study, rivals: Sequence[str], ours: str) -> str:
-    """How it went on sets that are not the paper's, where there are any."""
+    """The outcome on data sets that are not in the paper, if any."""
     others = [data for data in study.titles if data not in study.sets]
     outcomes = [_Duel(study, data, rivals, ours).outcome("file") for data in others]
     judged = [one for one in outcomes if one is not None]
@@ -223,7 +223,7 @@ def _further(study: Study, rivals: Sequence[str], ours: str) -> str:
 
 
 def _in_paper(rivals: Sequence[str], ours: str) -> str:
-    """On how many sets the paper's own tables say so."""
+    """On how many data sets the paper's own tables agree."""
     results = paper_results().replace({"method": {"omvcdr": PUBLISHED}})
     both = pd.concat([results, paper_ablation().query("method != 'omvcdr'")])
     both = both[both["metric"] == "acc"]
@@ -236,7 +236,7 @@ def _in_paper(rivals: Sequence[str], ours: str) -> str:
 
 
 def values_met(study: Study) -> Judgement:
-    """Judge whether the published program gives the paper's row of its table of results."""
+    """Judge whether the published program gives the paper's values."""
     own = complete(study.tables["oracle"])
     own = own[(own["method"] == PUBLISHED) & own["difference"].notna()]
     worst = own["difference"].abs().groupby(own["data"]).max().reindex(study.sets)
@@ -251,7 +251,7 @@ def values_met(study: Study) -> Judgement:
 
 
 def handwritten_is_uci(study: Study) -> Judgement:
-    """Judge whether the set on which the paper's values come out is UCI Multiple Features."""
+    """Judge whether the data set that gives the paper's values is UCI Multiple Features."""
     own = complete(study.tables["oracle"])
     own = own[(own["method"] == PUBLISHED) & (own["data"] == HANDWRITTEN)]
     if own.empty or not (own["difference"].abs() < SAME).all():
@@ -289,7 +289,7 @@ def comparable_scores(study: Study) -> Judgement:
 
 
 def unchanged_by_shuffling(study: Study) -> Judgement:
-    """Judge whether results vary as little as claimed: not at all, whatever the order of rows."""
+    """Judge whether the order of the rows has no influence on the results."""
     own = study.on_sets(study.tables["order"])
     own = own[(own["metric"] == "acc") & (own["n_shuffles"] > 1)]
     if own.empty:
@@ -312,7 +312,7 @@ def unchanged_by_shuffling(study: Study) -> Judgement:
 
 
 def weights_choose(study: Study) -> Judgement:
-    """Judge whether the weights choose among the spaces by the data."""
+    """Judge whether the space weights depend on the data."""
     table = study.on_sets(study.tables["weights"])
     if table["data"].nunique() < 2:
         return Judgement(UNCHECKED, "Weights of two sets at least are needed.")
@@ -329,21 +329,21 @@ def weights_choose(study: Study) -> Judgement:
 
 
 def _times(study: Study) -> pd.DataFrame:
-    """Seconds: the paper's sets × the eight methods; NaN where there is none."""
+    """Seconds: data sets of the paper × the eight methods; NaN without a result."""
     own = study.on_sets(study.tables["time"])
     wide = own.pivot(index="data", columns="method", values="seconds").astype(float)
     return wide.reindex(index=study.sets, columns=[*RIVALS, PUBLISHED])
 
 
 def _is_less(one: float, other: float) -> Outcome:
-    """Whether a time is less than another; None where they are too close."""
+    """Whether a time is less than another; None if they are too close."""
     if max(one, other) <= CLOSE * min(one, other):
         return None
     return bool(one < other)
 
 
 def fmr_is_slowest(study: Study) -> Judgement:
-    """Judge whether FMR takes the most time where it runs, and gives up on the larger sets."""
+    """Judge whether FMR is the slowest method, and declines the larger data sets."""
     parts: list[str] = []
     outcomes: list[Outcome] = []
     for data, row in _times(study).iterrows():
@@ -361,7 +361,7 @@ def fmr_is_slowest(study: Study) -> Judgement:
 
 
 def takes_less_time(rivals: Sequence[str]) -> Judge:
-    """Judge whether each of some rivals needs less time than OMVCDR on every set of the paper."""
+    """Judge whether some methods are faster than OMVCDR on every data set of the paper."""
 
     def judge(study: Study) -> Judgement:
         found: list[tuple[Outcome, str]] = []
@@ -376,7 +376,7 @@ def takes_less_time(rivals: Sequence[str]) -> Judge:
 
 
 def comparable_time(study: Study) -> Judgement:
-    """Judge whether OMVCDR takes no more than ten times the median of its rivals."""
+    """Judge whether OMVCDR takes at most ten times the median of the compared methods."""
     times = _times(study)
     ratio = (times[PUBLISHED] / times[list(RIVALS)].median(axis=1)).dropna()
     found = [
@@ -408,7 +408,7 @@ def grows_linearly(study: Study) -> Judgement:
 
 
 def _exponent(cost: np.ndarray, n: np.ndarray, width: np.ndarray) -> tuple[float, float]:
-    """Exponent of n in cost ~ n^a · width^b by least squares of logarithms; its standard error."""
+    """Exponent a of cost ~ n^a · width^b by log-log least squares, and its standard error."""
     design = np.column_stack([np.ones(len(n)), np.log(n), np.log(width)])
     target = np.log(cost)
     solution = np.linalg.lstsq(design, target)[0]
@@ -418,7 +418,7 @@ def _exponent(cost: np.ndarray, n: np.ndarray, width: np.ndarray) -> tuple[float
 
 
 def _histories(study: Study) -> dict[str, pd.Series[float]]:
-    """Objective of the published program on each of the paper's sets, by title."""
+    """Objective of the published program on each of the paper's data sets, by title."""
     own = study.on_sets(study.tables["objective"])
     own = own[own["method"] == PUBLISHED]
     return {
@@ -427,7 +427,7 @@ def _histories(study: Study) -> dict[str, pd.Series[float]]:
 
 
 def never_rises(study: Study) -> Judgement:
-    """Judge whether the objective falls monotonically."""
+    """Judge whether the objective decreases monotonically."""
     histories = _histories(study)
     risen = [title for title, values in histories.items() if has_risen(values)]
     if risen:
@@ -438,7 +438,7 @@ def never_rises(study: Study) -> Judgement:
 
 
 def converges_soon(study: Study) -> Judgement:
-    """Judge whether the published program ends, by its own criterion, within the paper's number."""
+    """Judge whether the published program converges within the paper's number of iterations."""
     found = [
         (len(values) < PAPER_ITERATIONS, f"{len(values)} iterations on {title}")
         for title, values in _histories(study).items()
@@ -448,7 +448,7 @@ def converges_soon(study: Study) -> Judgement:
 
 
 def _curves(study: Study) -> dict[str, pd.Series[float]]:
-    """ACC over growing λ on each of the paper's sets where the grid has no gap, by title."""
+    """ACC by increasing λ on each of the paper's data sets with a complete grid, by title."""
     own = study.on_sets(study.tables["sensitivity"]).sort_values("lam")
     curves = dict(iter(own.groupby("data")["acc"]))
     whole = [data for data in study.sets if len(study.scores(data, [PUBLISHED]))]
@@ -456,7 +456,7 @@ def _curves(study: Study) -> dict[str, pd.Series[float]]:
 
 
 def insensitive(study: Study) -> Judgement:
-    """Judge whether λ hardly matters."""
+    """Judge whether λ has little influence on ACC."""
     reach = {title: float(acc.max() - acc.min()) for title, acc in _curves(study).items()}
     found = [(value < INSENSITIVE, f"{value:.4f} on {title}") for title, value in reach.items()]
     evidence = f"Over λ, ACC ranges by {{}}; up to {INSENSITIVE:g} would be insensitive."
@@ -464,7 +464,7 @@ def insensitive(study: Study) -> Judgement:
 
 
 def rises_then_stays(study: Study) -> Judgement:
-    """Judge whether ACC rises with λ up to its best, and stays near it from there on."""
+    """Judge whether ACC increases with λ up to its maximum, and stays close to it."""
     found: list[tuple[Outcome, str]] = []
     for title, acc in _curves(study).items():
         values = acc.to_numpy(float)

@@ -1,4 +1,4 @@
-"""Tables, figures and findings to one page that needs nothing else."""
+"""Renders tables, figures and findings as one self-contained page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def summarize(
     titles: Mapping[str, str],
     facts: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Everything on the page as a dict of plain values.
+    """Collect the content of the page in a dict.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def summarize(
 def _score_tables(
     table: pd.DataFrame, titles: Mapping[str, str], names: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """A table of scores as the page shows it: by data set, a row a method, a cell a metric."""
+    """Scores by data set, one row per method and one cell per metric."""
     shown = []
     for data, group in table.groupby("data", sort=False):
         rows = []
@@ -78,7 +78,7 @@ def _score_tables(
 
 
 def render_page(summary: Mapping[str, Any]) -> str:
-    """Write a summary as one self-contained HTML page.
+    """Render a summary as one self-contained HTML page.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def render_page(summary: Mapping[str, Any]) -> str:
     environment = page_environment("manyview.study.reproduction", "manyview.report")
     filters: dict[str, Callable[..., str]] = {
         "four": lambda value: "–" if pd.isna(value) else f"{value:.4f}",
-        # what rounds to zero has the sign of zero
+        # no -0.0000
         "signed": lambda value: "" if pd.isna(value) else f"{round(value, 4) + 0.0:+.4f}",
         "whole": lambda value: "–" if pd.isna(value) else f"{value:,}",
         "inline": _inline,
@@ -102,7 +102,7 @@ def render_page(summary: Mapping[str, Any]) -> str:
 
 
 def _inline(svg: str) -> Markup:
-    """An SVG file as an element of the page, in the colors of the page: it may be dark."""
+    """An SVG file as an inline element, in the colors of the light or dark page."""
     outside = r'<metadata>.*?</metadata>|<style.*?</style>| xmlns(:\w+)?="[^"]*"| id="[\w.]+_\d+"'
     element = re.sub(outside, "", svg[svg.index("<svg") :], flags=re.DOTALL)
     for name, color in INK.items():

@@ -1,4 +1,4 @@
-"""The runs of the study: stages of benchmarks, and traces of single fits; none is done twice."""
+"""The runs of the study: benchmarks in stages, and traces of single fits; all are cached."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ ABLATION = {
     "omvcdr_2": Method("omvcdr_2", TARGET, {"n_spaces": 2}),
     "omvcdr_alpha": Method("omvcdr_alpha", TARGET, {"learn_weights": False}),
 }
-NOT_RUN = "not run: the time for this study was over; start it again to go on."
+NOT_RUN = "not run: the time limit of the study was reached; run the same command to resume it."
 
 
 class _OutOfTimeError(Exception):
-    """Leaves a benchmark in the middle; what was done is in its log."""
+    """Interrupts a benchmark; finished runs are in its log."""
 
 
 class Clock:
-    """Seconds in which runs may be started; None is no limit."""
+    """Time limit after which no run starts; None: no limit."""
 
     def __init__(self, seconds: float | None) -> None:
         self.end = float("inf") if seconds is None else time.monotonic() + seconds
 
     @property
     def is_over(self) -> bool:
-        """Whether no further run may start."""
+        """Whether the time limit has been reached."""
         return time.monotonic() > self.end
 
 
 @dataclass(frozen=True)
 class Part:
-    """Runs under the same conditions, with a folder of their own."""
+    """Runs under the same conditions, in one folder."""
 
     stage: str  # "oracle", "label-free", "order", "ablation" or "ablation-shuffled"
     folder: str
@@ -66,7 +66,7 @@ OnPart = Callable[[dict[str, Any], int, int, str], None]
 
 
 def stages(scope: Scope) -> list[Part]:
-    """All runs of the study, those first without which the others say little."""
+    """All runs of the study, the most important first."""
     base = Conditions(
         seeds=(0,),
         rows="file",
@@ -74,7 +74,7 @@ def stages(scope: Scope) -> list[Part]:
         time_limit=scope.time_limit,
         memory_limit=scope.memory_limit,
     )
-    # a seed can change what a method does to rows in a given order
+    # methods whose result depends on a seed for a fixed order of the rows
     random = [m for m in scope.methods if "random_state" in inspect.signature(m.load()).parameters]
     fixed = [method for method in scope.methods if method not in random]
     published = [method for method in scope.methods if method.name == PUBLISHED]
@@ -106,18 +106,18 @@ def stages(scope: Scope) -> list[Part]:
 def run_stages(
     parts: Sequence[Part], out: Path, clock: Clock, *, n_jobs: int = 1, on_row: OnPart | None = None
 ) -> dict[str, pd.DataFrame]:
-    """Run parts in their order; rows by stage, those of runs that had no time left included.
+    """Run the parts in order; return rows by stage, including runs that did not start in time.
 
     Parameters
     ----------
     parts : sequence of Part
         See `stages`.
     out : path
-        Folder for the folders of the parts.
+        Parent of the folders of the parts.
     clock : Clock
-        When it is over, no further run is started.
+        Time limit after which no run starts.
     n_jobs : int, default=1
-        Runs at a time.
+        Number of runs in parallel.
     on_row : function of (row, number done, number in all, folder of the part), optional
         Called after each run.
 
@@ -137,7 +137,7 @@ def run_stages(
 
 
 def _other_seeds(part: Part, first: pd.DataFrame) -> list[Part]:
-    """The seeds after the first, without methods that declined a set: they would do it again."""
+    """The seeds after the first, without methods that declined a data set."""
     conditions = replace(part.conditions, seeds=part.conditions.seeds[1:])
     if not conditions.seeds:
         return []
@@ -157,7 +157,7 @@ def _other_seeds(part: Part, first: pd.DataFrame) -> list[Part]:
 def _run(
     part: Part, *, out: Path, clock: Clock, n_jobs: int, on_row: OnPart | None
 ) -> pd.DataFrame:
-    """Rows of one benchmark: of all its runs, or of those for which there was time."""
+    """Rows of one benchmark; runs that did not start in time have the status "not run"."""
     names = [one.file for one in part.sets]
     folder = out / part.folder
 
@@ -183,7 +183,7 @@ def _run(
 
 
 def run_traces(scope: Scope, out: Path, clock: Clock) -> dict[str, pd.DataFrame]:
-    """Fit the paper's sets, rows in file order, and follow the fit.
+    """Trace fits on the data sets of the paper, with rows in file order.
 
     Parameters
     ----------
@@ -192,14 +192,14 @@ def run_traces(scope: Scope, out: Path, clock: Clock) -> dict[str, pd.DataFrame]
     out : path
         Folder for `traces.jsonl`.
     clock : Clock
-        When it is over, no further fit is started.
+        Time limit after which no fit starts.
 
     Returns
     -------
     dict of str to DataFrame
-        objective: after each iteration of the published algorithm, and of ours; weights: of each
-        space at the end of the published algorithm, the smallest space first; two_step: scores of
-        all k-means runs of the two-step model, one row a run.
+        objective: after each iteration of the published algorithm and of ours; weights: final space
+        weights of the published algorithm, smallest space first; two_step: scores of all k-means
+        runs of the two-step model, one row per run.
     """
     cached = partial(_cached, out / "traces.jsonl", clock)
     objective, weights, scores = [], [], []
@@ -223,7 +223,7 @@ def run_traces(scope: Scope, out: Path, clock: Clock) -> dict[str, pd.DataFrame]
 
 
 def _cached(path: Path, clock: Clock, identity: dict[str, Any], compute: Callable[[], Any]) -> Any:
-    """What `compute` gives, from the log where it was computed before; None without a result."""
+    """Result of `compute`, from the log if it is there; None without a result."""
     log = RowLog(path)
     key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
     for row in reversed(log.read()):

@@ -1,4 +1,4 @@
-"""How much is run: which sets, methods, seeds and points of the grids, in full or quickly."""
+"""The scope of the study: data sets, methods, seeds and grid points, full or quick."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ PUBLISHED = "published_omvcdr"
 ENDS_IN_KMEANS = ("awmvc", "fmr", "fpmvs", "lmvsc", "smvsc")  # by the paper's observation 2
 POWERS = tuple(range(-5, 6))  # of λ = 2^power
 QUICK_POWERS = (-5, 0, 3)
-QUICK_SAMPLES = 3000  # the largest set of a quick study
+QUICK_SAMPLES = 3000  # largest data set of a quick study
 QUICK_SETS = 2
 QUICK_POINTS = 2  # of the grid of any other method
-QUICK_SECONDS = 145.0  # runs are started within these; drawing and the last runs come after
-MEMORY_LIMIT = 8 * 10**9  # bytes of a run
+QUICK_SECONDS = 145.0  # no run starts later; the last runs and the plots take longer
+MEMORY_LIMIT = 8 * 10**9  # bytes per run
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class ReproduceRequest:
 
     quick: bool = False
     n_jobs: int = 1
-    time_limit: float | None = None  # seconds of a run; None is the default of the scope
+    time_limit: float | None = None  # seconds per run; None: the default of the scope
     sets: Sequence[str] = ()
     methods: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class FoundSet:
-    """A set of the data folder, and its place in the paper where it has one."""
+    """A data set in the data folder, and the data set of the paper that it is, if any."""
 
     file: str
     n_samples: int
@@ -51,7 +51,7 @@ class FoundSet:
 
     @property
     def title(self) -> str:
-        """The paper's name of the set, else that of the file."""
+        """Name in the paper, or else the name of the file."""
         return self.paper.name if self.paper else self.file
 
 
@@ -65,21 +65,21 @@ class Scope:
     grids: Mapping[str, Sequence[Mapping[str, Any]]]
     n_seeds: int
     n_seeds_oracle: int
-    n_seeds_elsewhere: int  # on sets that are not the paper's
+    n_seeds_elsewhere: int  # on data sets that are not in the paper
     n_shuffles: int  # of the rows, for the published algorithm
     n_kmeans: int  # of the two-step row
     time_limit: float
     memory_limit: int
-    seconds: float | None  # in which runs may be started; None is no limit
+    seconds: float | None  # after which no run starts; None: no limit
     is_quick: bool
 
     @property
     def paper_sets(self) -> list[FoundSet]:
-        """The sets of the paper; where there are none, all sets."""
+        """The data sets of the paper, or all if there are none."""
         return [one for one in self.sets if one.paper] or list(self.sets)
 
     def facts(self, rows: Mapping[str, pd.DataFrame], out: Path) -> dict[str, Any]:
-        """How the study was run: rows by stage, and the folder that they are in."""
+        """How the study was run: sizes, numbers of runs, command and versions."""
         status = pd.concat([frame["status"] for frame in rows.values()])
         options = " --quick" if self.is_quick else ""
         amounts = {key: one for key, one in vars(self).items() if key not in ("methods", "grids")}
@@ -97,7 +97,7 @@ class Scope:
 
 
 def find_sets() -> list[FoundSet]:
-    """Sets of the data folder that have labels: the paper's in its order, then by size."""
+    """Data sets with labels: first those of the paper, in its order, then the others by size."""
     by_file = {one.file: one for one in PAPER_SETS}
     found = []
     for name in benchmark_files():
@@ -110,7 +110,7 @@ def find_sets() -> list[FoundSet]:
 
 
 def set_scope(request: ReproduceRequest, found: Sequence[FoundSet]) -> Scope:
-    """What is run for a request, given the sets that were found."""
+    """Scope of a request, given the data sets that were found."""
     sets = _chosen_sets(request, found)
     methods = tuple(find_method(name) for name in request.methods or known_methods())
     powers = QUICK_POWERS if request.quick else POWERS
@@ -132,7 +132,7 @@ def set_scope(request: ReproduceRequest, found: Sequence[FoundSet]) -> Scope:
 
 
 def _chosen_sets(request: ReproduceRequest, found: Sequence[FoundSet]) -> tuple[FoundSet, ...]:
-    """Those named; else all, or the few small ones of a quick study, the paper's first."""
+    """The named data sets; else all, or a few small ones in a quick study."""
     sets = [one for one in found if not request.sets or one.file in request.sets]
     if request.quick and not request.sets:
         small = [one for one in sets if one.n_samples <= QUICK_SAMPLES]
@@ -150,7 +150,7 @@ def _chosen_sets(request: ReproduceRequest, found: Sequence[FoundSet]) -> tuple[
 def _grids(
     methods: Sequence[Method], powers: Sequence[int], is_quick: bool
 ) -> dict[str, list[dict[str, Any]]]:
-    """Grid of each method under the oracle protocol; single k-means runs where it ends in them."""
+    """Grids of the oracle protocol; methods that end in k-means use a single start of it."""
     published = published_grids() | {PUBLISHED: [{"lam": 2.0**power} for power in powers]}
     grids = {}
     for method in methods:

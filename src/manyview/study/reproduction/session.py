@@ -1,4 +1,4 @@
-"""The study from the command line: find, run with a progress bar, write tables, figures, page."""
+"""The study from the command line: runs it, writes tables, figures and the page."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ FILES = {  # tables by name
 def reproduce(
     request: ReproduceRequest, out: Path, console: Console | None = None
 ) -> dict[str, Any]:
-    """Run the paper's study on what is in the data folder, and write what came out.
+    """Reproduce the experiments of the paper on the available data sets, and write the results.
 
     Parameters
     ----------
     request : ReproduceRequest
-        In full or quickly; limits; and for a part of the study, sets and methods.
+        Full or quick study, limits, and optionally a selection of data sets and methods.
     out : path
-        Folder for CSV, SVG, `claims.md`, `index.html` and `runs/`. What an earlier start has run
-        is kept.
+        Folder for CSV, SVG, `claims.md`, `index.html` and `runs/`. Runs that are already there are
+        not repeated.
     console : rich.console.Console, optional
-        Where progress and findings are shown; None shows nothing.
+        Shows progress and findings; None shows nothing.
 
     Returns
     -------
     dict
-        The summary that the page is made of.
+        Content of the page.
     """
     console = console or Console(quiet=True)
     found = find_sets()
@@ -101,16 +101,16 @@ def _tables(
 
 
 def _drawn(everything: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> dict[str, str]:
-    """Figures as SVG by name; none where matplotlib is not installed."""
+    """Figures as SVG by name; empty without matplotlib."""
     try:
         return figures.draw(everything, titles)
     except EngineUnavailableError as error:
-        logger.warning("No figure was drawn. %s", error)  # the tables say the same
+        logger.warning("No figure was drawn. %s", error)  # the tables have the same content
         return {}
 
 
 def _write(out: Path, everything: Mapping[str, pd.DataFrame], summary: Mapping[str, Any]) -> None:
-    """Each table as CSV, each figure as SVG, the claims as Markdown, and the page."""
+    """Write tables as CSV, figures as SVG, the claims as Markdown, and the page."""
     for name, file in FILES.items():
         table = everything[name]
         write_text(out / f"{file}.csv", table.to_csv(index=False, lineterminator="\n"))
@@ -121,7 +121,7 @@ def _write(out: Path, everything: Mapping[str, pd.DataFrame], summary: Mapping[s
 
 
 def _show(summary: Mapping[str, Any], console: Console, out: Path) -> None:
-    """The findings, and where the rest is."""
+    """Print the findings, and the path of the results."""
     for name, texts in summary["findings"].items():
         console.print(name.replace("_", "-"), style="bold")
         for text in texts:
@@ -132,7 +132,7 @@ def _show(summary: Mapping[str, Any], console: Console, out: Path) -> None:
     facts = summary["facts"]
     if facts["n_waiting"]:
         console.print(
-            f"{facts['n_waiting']} of {facts['n_runs']} runs had no time left; the same command "
-            "goes on with them."
+            f"{facts['n_waiting']} of {facts['n_runs']} runs did not start in time; the same "
+            "command resumes them."
         )
     console.print(f"Written: tables, figures and index.html in {out}.", markup=False)

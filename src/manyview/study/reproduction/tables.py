@@ -1,4 +1,4 @@
-"""Rows of runs to tidy tables: means of the best points, places, and the paper's values beside."""
+"""Tidy tables of the runs: means at the best points, ranks, and the values of the paper."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from manyview.study.paper import paper_ablation, paper_results
 from manyview.study.reproduction.scope import PUBLISHED, FoundSet
 
 METRICS = {"acc": "ACC", "nmi": "NMI", "purity": "purity", "fscore": "F-score"}
-METHOD_TITLES = {  # in the order of the tables; others stand between these and the last two
+METHOD_TITLES = {  # in the order of the tables; other methods come before the last two
     "fmr": "FMR",
     "sfmc": "SFMC",
     "smvsc": "SMVSC",
@@ -39,13 +39,13 @@ ABLATION_TITLES = {
 }
 CELL_COLUMNS = [
     *("data", "method", "metric", "mean", "std", "n_runs"),
-    *("n_points", "n_planned"),  # of the grid: with a result, and in all
+    *("n_points", "n_planned"),  # of the grid: points with a result, and all points
     *("parameters", "status", "reason"),
 ]
 
 
 def sets_table(found: Sequence[FoundSet]) -> pd.DataFrame:
-    """Table I: the paper's sets and what was found of them, then what else was found.
+    """Table I: the data sets of the paper, whether they were found, and further data sets.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def sets_table(found: Sequence[FoundSet]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Sizes of ours, sizes of the paper, whether they are the same, and a remark.
+        Sizes of our files, sizes in the paper, whether they are equal, and a remark.
     """
     counts = ["samples", "views", "classes"]
     of_paper = [f"paper_{name}" for name in counts]
@@ -94,7 +94,7 @@ def records(table: pd.DataFrame) -> list[Any]:
 
 
 def label_free_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Table II with defaults only; the paper's values are of the other protocol, and not here.
+    """Table II with default parameters; without the paper's values, which are oracle values.
 
     Parameters
     ----------
@@ -104,7 +104,8 @@ def label_free_table(rows: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a data set, method and metric: mean, std, n_runs, parameters, place, status, reason.
+        One row per data set, method and metric: mean, std, n_runs, parameters, place, status,
+        reason.
     """
     return _cells(rows, METHOD_TITLES).assign(protocol="label-free")
 
@@ -155,14 +156,14 @@ def ablation_table(
 
 
 def order_table(file: pd.DataFrame, shuffled: pd.DataFrame) -> pd.DataFrame:
-    """Methods on rows in file order and on shuffled rows, both by the oracle.
+    """Scores on rows in file order and on shuffled rows, both with the oracle protocol.
 
     Parameters
     ----------
     file : DataFrame
         Rows of the stages "oracle" or "ablation".
     shuffled : DataFrame
-        Rows of the stages "order" or "ablation-shuffled"; their methods and sets are compared.
+        Rows of the stages "order" or "ablation-shuffled"; determines the methods and data sets.
 
     Returns
     -------
@@ -198,7 +199,7 @@ def time_table(oracle: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        data, method, seconds, relative, n_iter, status, reason; NaN where a method has no result.
+        data, method, seconds, relative, n_iter, status, reason; NaN if a method has no result.
     """
     measured = ["seconds", "n_iter"]
     rows = []
@@ -232,12 +233,12 @@ def sensitivity_table(oracle: pd.DataFrame) -> pd.DataFrame:
 
 
 def complete(table: pd.DataFrame) -> pd.DataFrame:
-    """Cells in which all points of the grid have a result; the best of a part says little."""
+    """Cells for which all points of the grid have a result."""
     return table[table["n_points"] == table["n_planned"]]
 
 
 def has_risen(objective: pd.Series[float]) -> bool:
-    """Whether the objective rose after its second value, beyond rounding."""
+    """Whether the objective increased after its second value, beyond rounding."""
     return bool((objective.diff().iloc[2:] > 1e-12 * objective.abs().max()).any())
 
 
@@ -266,14 +267,14 @@ def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
 
 
 def _ending(group: pd.DataFrame) -> tuple[str, str]:
-    """Status and reason of a cell: done where any run was done, else those of its first run."""
+    """Status and reason of a cell: done if any run was done, else those of its first run."""
     if (group["status"] == "done").any():
         return "done", ""
     return str(group["status"].iloc[0]), str(group["reason"].iloc[0])
 
 
 def _ordered(table: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
-    """Data sets as they come, methods as they stand in `titles`, those of others before ours."""
+    """Sort methods as in `titles`, unknown methods before ours; keep the order of data sets."""
     *names, second, last = titles
     order = {name: i for i, name in enumerate([*names, "", second, last])}
     methods = table["method"].map(order).fillna(order[""])
@@ -282,7 +283,7 @@ def _ordered(table: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
 
 
 def _beside(cells: pd.DataFrame, paper: pd.DataFrame) -> pd.DataFrame:
-    """Put the paper's mean and spread, and ours minus the paper's, beside each cell."""
+    """Add the paper's mean and standard deviation, and ours minus the paper's, to each cell."""
     files = {one.name: one.file for one in PAPER_SETS}
     theirs = paper.assign(data=paper["data"].map(files)).rename(
         columns={"mean": "paper_mean", "std": "paper_std"}

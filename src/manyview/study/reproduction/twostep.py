@@ -1,7 +1,7 @@
-"""Two steps instead of one: factorize without labels (λ = 0), then k-means many times.
+"""The two-step variant: factorize without labels (λ = 0), then run k-means many times.
 
-At λ = 0 the published model is Σ_p Σ_v ‖X_v − Z_p H_pvᵀ‖², H_pvᵀH_pv = I. Its labels and weights no
-longer act on Z; k-means is left to find the clusters in Z_1 … Z_m side by side.
+At λ = 0 the published model is Σ_p Σ_v ‖X_v − Z_p H_pvᵀ‖², H_pvᵀH_pv = I. Labels and weights
+then have no influence on Z; k-means clusters the concatenated Z_1 … Z_m.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from manyview.data.views import MultiViewData
 from manyview.metrics import evaluate
 from manyview.utils.types import FloatArray
 
-MAX_ITER = 101  # as the published program
+MAX_ITER = 101  # as in the published program
 TOL = 1e-5
 
 
@@ -36,7 +36,7 @@ def factorize(views: Sequence[View], dims: Sequence[int]) -> tuple[FloatArray, l
     Returns
     -------
     (array of shape (n_samples, Σ_p d_p), list of float)
-        The spaces side by side, and the objective after each iteration.
+        The concatenated spaces, and the objective after each iteration.
     """
     bases = [[np.eye(X.shape[1], d_p) for X in views] for d_p in dims]
     sqnorm = sum(float((X.multiply(X) if hasattr(X, "multiply") else X * X).sum()) for X in views)
@@ -65,7 +65,7 @@ def _excess(Z: FloatArray, cross: list[FloatArray], row: list[FloatArray]) -> fl
 def two_step_scores(
     data: MultiViewData, target: NDArray[Any], *, n_spaces: int = 3, n_runs: int = 50
 ) -> list[dict[str, float]]:
-    """Scores of k-means, run many times on the factors of the model without labels.
+    """Scores of repeated k-means runs on the factors of the model without labels.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Words for what the tables say: names, lists and counts."""
+"""Wording of findings: names, lists and counts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from manyview.study.reproduction.tables import ABLATION_TITLES, METHOD_TITLES
 
 
 def places(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
-    """Methods of some cells, each with its sets."""
+    """The methods of some cells, each with its data sets."""
     text = []
     for method, group in cells.groupby("method", sort=False):
         where = listed(titles[data] for data in pd.unique(group["data"]))
@@ -19,21 +19,21 @@ def places(cells: pd.DataFrame, titles: Mapping[str, str]) -> str:
 
 
 def method_title(name: str) -> str:
-    """Name of a method or of a variant on the page."""
+    """Displayed name of a method or variant."""
     return (METHOD_TITLES | ABLATION_TITLES).get(name, name)
 
 
 def listed(names: Iterable[object]) -> str:
-    """Names with commas and an "and"."""
+    """Join names with commas and "and"."""
     *first, last = map(str, names)
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def verb(names: Sized, one: str, several: str) -> str:
-    """The verb for one name or several."""
+    """The singular or plural form of a verb."""
     return one if len(names) == 1 else several
 
 
 def count(number: float, noun: str) -> str:
-    """A number with its noun, in the plural where it must be."""
+    """A number with its noun, in singular or plural."""
     return f"{number:g} {noun}{'' if number == 1 else 's'}"
