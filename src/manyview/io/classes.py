@@ -82,7 +82,7 @@ def _read(path: Path, names: pd.Index, id: str | None) -> Meta:
         return read_meta(path, names, id=id)
     values = np.load(path)
     if values.shape != (len(names),):
-        msg = f"{path} has shape {values.shape}; expected one class a sample, ({len(names)},)."
+        msg = f"{path} has shape {values.shape}; expected one class per sample, ({len(names)},)."
         raise ViewError(msg)
     return Meta(pd.DataFrame({path.stem: values}, index=names), ())
 
