@@ -19,6 +19,7 @@ from manyview.base import (
     COUNT,
     COUNTS,
     FLAG,
+    LIMIT,
     NONE,
     MultiViewClusterer,
     check_parameters,
@@ -203,7 +204,7 @@ class OMVCDR(
     engine: str = param("auto", one_of("auto", "memory", "stream"))
     device: str = param("auto", one_of("auto", "cpu"))
     n_jobs: int | None = param(None, either(NONE, COUNT))
-    memory_limit: float | None = param(None, either(NONE, number(above=0)))
+    memory_limit: float | None = param(None, LIMIT)
     view_sizes: Sequence[int] | None = None
     verbose: int = 0
 

@@ -12,8 +12,7 @@ import pandas as pd
 from manyview.exceptions import ViewError
 from manyview.io._formats import SHEETS
 from manyview.io.metadata import Meta, read_meta
-
-KEY = "::"  # between a file and a column of it
+from manyview.io.on_disk import KEY
 
 
 def column_of(where: str) -> str:
