@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -45,10 +45,13 @@ from manyview.model_selection.choice import Choice
 from manyview.model_selection.search import count_clusters
 from manyview.persistence.checkpoint import Checkpoint
 from manyview.persistence.model_file import load_model, save_model
+from manyview.reliability.calibration import memberships
+from manyview.reliability.stability import cluster_stability
+from manyview.reliability.structure import assess
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import Description, describe, describe_sums
 from manyview.solver.fitting import fit, memory_check
-from manyview.solver.inference import Assignment, Fitted
+from manyview.solver.inference import Assignment, Fitted, assignment_of
 from manyview.solver.model import Solution
 from manyview.solver.online import BatchTotals, begin_batches, learn
 from manyview.solver.problem import Settings
@@ -127,6 +130,9 @@ class OMVCDR(
         files.
     view_sizes : sequence of int, optional
         Number of features of each view, if X is one 2-D array of concatenated views.
+    check_structure : bool, default=True
+        Compare the clusters with those of one blob of the same shape, on a subset: sets
+        `structure_`, and makes the confidence relative to what one blob would give.
     verbose : int, default=0
         1 logs each iteration to the logger "manyview.solver".
 
@@ -140,9 +146,12 @@ class OMVCDR(
         Recommendation that n_clusters="auto" followed; not stored in a model file.
     space_weights_ : ndarray of shape (m,)
         Weight of each latent space; sums to 1.
+    structure_ : Structure
+        Whether the clusters are more than a partition of one blob: "clear", "weak" or "none".
     confidence_ : ndarray of shape (n_samples,)
-        Relative margin of each label in F, in [0, 1]: how much less the label costs than the
-        second-best one, as a share of the latter.
+        How much rarer a label of such a margin would be in one blob, in [0, 1]: 0 as common, 1
+        never. With check_structure=False, the margin itself: how much less the label costs in F
+        than the second-best one, as a share of the latter.
     stability_ : float
         Mean adjusted Rand index between `labels_` and the labels of the other starts; NaN if
         n_init=1.
@@ -206,6 +215,7 @@ class OMVCDR(
     n_jobs: int | None = param(None, either(NONE, COUNT))
     memory_limit: float | None = param(None, LIMIT)
     view_sizes: Sequence[int] | None = None
+    check_structure: bool = param(True, FLAG)
     verbose: int = 0
 
     @with_callbacks
@@ -269,7 +279,9 @@ class OMVCDR(
             self._fitted = fitted
             if engine.n_samples < data.n_samples:
                 fitted = fitted.label(engine, data)
-            self._store_assignment(fitted.assignment(engine))
+            assignment = fitted.assignment(engine)
+        self._store_structure(data, assignment, counted, rng.spawn(1)[0])
+        self._store_assignment(self._calibrated(assignment))
         self._store_solution(solution)
         self._store_model(description)
         self.n_clusters_, self.engine_ = k, engine.name
@@ -442,7 +454,48 @@ class OMVCDR(
             the fit; and `next_labels`, the second-best cluster of each sample.
         """
         engine, fitted = self._label(X, present)
-        return fitted.assignment(engine)
+        return self._calibrated(fitted.assignment(engine))
+
+    def predict_proba(self, X: Any, *, present: Any = None) -> FloatArray:
+        """Soft memberships of each sample, which sum to one.
+
+        The predicted cluster gets the confidence of the label; the rest is shared among all
+        clusters in inverse proportion to their costs in F.
+
+        Parameters
+        ----------
+        X : views
+            The same views as in `fit`; a sample may lack some.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+        """
+        engine, fitted = self._label(X, present)
+        labels, costs = engine.gather("labels"), fitted.costs(engine)
+        found = self._calibrated(assignment_of(costs, labels))
+        return memberships(costs, found.labels, found.confidence)
+
+    def cluster_stability(self, X: Any = None) -> FloatArray:
+        """Whether each cluster comes back if the samples are drawn again.
+
+        Parameters
+        ----------
+        X : views, optional
+            The samples of the fit, in the same order; only needed for a model that was loaded or
+            copied.
+
+        Returns
+        -------
+        ndarray of shape (n_clusters,)
+            Mean Jaccard index of the cluster with its best match in fits of bootstrap samples of a
+            subset: 1 is the same cluster each time; below 0.6 it does not come back. NaN for a
+            cluster without a sample in the subset, and if there are too few samples.
+        """
+        data, settings = self._data_of_fit(X), self._settings(self.n_clusters_)
+        return cluster_stability(data, self.labels_, settings, generator(self.random_state))
 
     def explain(self, X: Any = None) -> Explanation:
         """Explain the clusters by tables.
@@ -551,6 +604,27 @@ class OMVCDR(
         spaces = (self.n_spaces, self.latent_dims)
         smooth = self.scale == "auto" if self.smooth == "auto" else bool(self.smooth)
         return Settings(k, self.lam, *spaces, self.scale, self.weight_exponent, smooth)
+
+    def _store_structure(
+        self, data: MultiViewData, found: Assignment, counted: Any, rng: np.random.Generator
+    ) -> None:
+        """Compare the clusters with those of one blob, and calibrate the confidence."""
+        for name in ("structure_", "_calibration"):
+            self.__dict__.pop(name, None)
+        if not self.check_structure:
+            return
+        labels, margins = found.labels[counted], found.confidence[counted]
+        settings = self._settings(self._fitted.model.problem.n_clusters)
+        structure, calibration = assess(data[counted], labels, margins, settings, rng)
+        self.structure_ = structure
+        if calibration is not None:
+            self._calibration = calibration
+
+    def _calibrated(self, found: Assignment) -> Assignment:
+        """An assignment with confidences instead of margins."""
+        if not hasattr(self, "_calibration"):
+            return found
+        return replace(found, confidence=self._calibration.apply(found.confidence))
 
     def _store_assignment(self, found: Assignment) -> None:
         self.labels_, self.confidence_ = found.labels, found.confidence

@@ -63,6 +63,9 @@ class Kernels(Protocol):
     def margins(self, block: Block, clusters: Clusters) -> FloatArray:
         """1 − add(own) / least add of another cluster, in [0, 1], and which that is: (rows, 2)."""
 
+    def cluster_costs(self, block: Block, clusters: Clusters) -> FloatArray:
+        """add(c) of each row and cluster, statistics frozen: (rows, k)."""
+
     def distance_bounds(self, block: Block, clusters: Clusters) -> Any:
         """Nearest cluster, distance to it at most, the next at least: (rows, 3) or (rows, 0)."""
 

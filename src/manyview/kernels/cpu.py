@@ -167,6 +167,14 @@ def margins(block: Block, clusters: Clusters) -> FloatArray:
     return out
 
 
+def cluster_costs(block: Block, clusters: Clusters) -> FloatArray:
+    """add(c) of each row and cluster, statistics frozen."""
+    out = np.empty((len(block.labels), clusters.moments.rows.shape[1]))
+    arrays = _arrays(clusters)
+    sweep.costs_of_all(arrays, sweep.prepare_all(arrays, 1.0), block.projection, block.group, out)
+    return out
+
+
 def distance_bounds(block: Block, clusters: Clusters) -> NDArray[Any]:
     """Nearest cluster, the distance to it and to the next; unknown where weights or views vary."""
     b, weights = block.projection, block.weights

@@ -325,6 +325,14 @@ def margins(s, costs, bounds, b, labels, group, out):
 
 
 @compiled
+def costs_of_all(s, costs, b, group, out):
+    """add(c) of each row and cluster, statistics fixed."""
+    for i in range(len(b)):
+        for c in range(out.shape[1]):
+            out[i, c] = added(s, costs, b, i, group[i], c, np.inf)
+
+
+@compiled
 def transfer(s, b, i, u, c, sign, w):
     """Add (sign 1) or remove (sign -1) sample i of weight w in the moments of cluster c."""
     before = s.weight[u, c]

@@ -39,13 +39,17 @@ class Spectrum:
         return np.asarray(np.abs(rows @ (left @ right)).argmax(axis=1))
 
 
-def join_neighbors(points: FloatArray) -> sparse.csr_array:
-    """Weights exp(−‖x − x'‖² / (σ σ')) of the √n / 2 nearest points, σ the distance of the last."""
+def join_neighbors(points: FloatArray, n_neighbors: int | None = None) -> sparse.csr_array:
+    """Weights exp(−‖x − x'‖² / (σ σ')) of the nearest points, σ the distance of the last.
+
+    By default, of the √n / 2 nearest.
+    """
     from manyview.kernels.rows import nearest_shares  # loads numba only when needed
 
     n = len(points)
     points = points - points.mean(axis=0)  # against cancellation far from the origin
-    s = min(max(FEWEST_NEIGHBORS, min(MOST_NEIGHBORS, round(np.sqrt(n) / 2))), n - 1)
+    wanted = round(np.sqrt(n) / 2) if n_neighbors is None else n_neighbors
+    s = min(max(FEWEST_NEIGHBORS, min(MOST_NEIGHBORS, wanted)), n - 1)
     squares = np.einsum("ij,ij->i", points, points)  # (n,)
     nearest, distances = np.empty((n, s), dtype=np.int32), np.empty((n, s))
     unused = np.empty((CHUNK_ROWS, s))
@@ -79,8 +83,20 @@ def decompose(graph: sparse.csr_array, n_vectors: int, rng: np.random.Generator)
 
 def modularity(graph: sparse.csr_array, labels: IntArray, n_clusters: int) -> float:
     """Share of the edge weight inside clusters, minus its expectation given the degrees."""
+    inside, expected = _inside(graph, labels, n_clusters)
+    return inside - expected
+
+
+def assortativity(graph: sparse.csr_array, labels: IntArray, n_clusters: int) -> float:
+    """Modularity as a share of its largest value for clusters of these sizes; 0 for one cluster."""
+    inside, expected = _inside(graph, labels, n_clusters)
+    return (inside - expected) / (1 - expected) if expected < 1 else 0.0
+
+
+def _inside(graph: sparse.csr_array, labels: IntArray, n_clusters: int) -> tuple[float, float]:
+    """Share of the edge weight inside clusters, and its expectation given the degrees."""
     source = np.repeat(labels, np.diff(graph.indptr))  # cluster of the row of each entry
     inside = graph.data @ (source == labels[graph.indices])
     degrees = np.bincount(source, weights=graph.data, minlength=n_clusters)  # (k,)
     total = degrees.sum()
-    return float(inside / total - np.square(degrees / total).sum())
+    return float(inside / total), float(np.square(degrees / total).sum())

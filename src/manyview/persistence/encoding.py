@@ -20,6 +20,7 @@ from manyview.data.scaling import ColumnMoments, ViewScaling
 from manyview.kernels.statistics import ArraySums, ClusterMoments
 from manyview.persistence.archive import DTYPES
 from manyview.solver.anchor_graph import AnchorGraph
+from manyview.solver.evidence import Calibration, Structure
 from manyview.solver.inference import Fitted
 from manyview.solver.model import Model
 from manyview.solver.online import BatchTotals
@@ -29,6 +30,7 @@ RECORDS: dict[str, type[Any]] = {
     record.__name__: record
     for record in (
         *(Fitted, Model, Problem, ViewScaling, ClusterMoments, AnchorGraph, BatchTotals),  # a fit
+        *(Structure, Calibration),  # what it knows about itself
         *(ArraySums, ColumnMoments, ViewColumns),  # results of passes
     )
 }

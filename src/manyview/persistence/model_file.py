@@ -15,6 +15,7 @@ from manyview.exceptions import ModelFileError
 from manyview.persistence.archive import read_archive, write_archive
 from manyview.persistence.encoding import decode_map, encode, has_type, require
 from manyview.persistence.shapes import has_sound_shapes
+from manyview.solver.evidence import Calibration, Structure
 from manyview.solver.inference import Fitted
 from manyview.solver.online import BatchTotals
 from manyview.utils.types import FloatArray
@@ -47,6 +48,8 @@ ATTRIBUTES: dict[str, Any] = {
     "_n_features_out": int,
 }
 OPTIONAL: dict[str, Any] = {
+    "structure_": Structure,  # unless check_structure=False
+    "_calibration": Calibration,
     "feature_names_in_": NDArray[np.object_],  # if X was a DataFrame
     "_sklearn_output_config": dict[str, str],  # if set_output was called
     "_batches": BatchTotals,  # if partial_fit was called

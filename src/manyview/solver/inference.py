@@ -14,6 +14,7 @@ from manyview.solver.anchor_graph import AnchorGraph
 from manyview.solver.model import Model
 from manyview.solver.problem import apply_scalings, measure, scaled_lambda, set_baselines
 from manyview.solver.updates import (
+    cluster_costs,
     cluster_moments,
     embed,
     margins,
@@ -99,6 +100,11 @@ class Fitted:
         found = np.asarray(engine.gather("projection"), dtype=np.float64)  # (n, 2)
         return Assignment(labels, found[:, 0].copy(), found[:, 1].astype(np.int32))
 
+    def costs(self, engine: Engine) -> FloatArray:
+        """Cost in F of each cluster for projected rows, which are overwritten: (n, k)."""
+        engine.map_reduce(cluster_costs, self.model, self.moments)
+        return np.asarray(engine.gather("projection"), dtype=np.float64)
+
     def loss(self, engine: Engine, lam: float) -> float:
         """F of labelled rows as a separate data set; `lam` is relative."""
         problem = self.model.problem
@@ -115,3 +121,13 @@ class Fitted:
             self.model, problem=replace(problem, lam=scaled, view_sum_squares=view_sum_squares)
         )
         return objective(engine.map_reduce(cluster_moments, model), model)
+
+
+def assignment_of(costs: FloatArray, labels: NDArray[np.int32]) -> Assignment:
+    """The assignment for given labels, from the costs of all clusters: (n, k)."""
+    rows, others = np.arange(len(labels)), costs.copy()
+    others[rows, labels] = np.inf
+    following = others.argmin(axis=1) if costs.shape[1] > 1 else labels
+    least = others[rows, following]
+    ratio = np.divide(costs[rows, labels], least, out=np.ones(len(rows)), where=least > 0)
+    return Assignment(labels, np.maximum(1 - ratio, 0), np.asarray(following, dtype=np.int32))

@@ -102,6 +102,14 @@ def margins(
     return replace(block, projection=found), ArraySums(())
 
 
+def cluster_costs(
+    block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
+) -> tuple[Block, ArraySums]:
+    """Replace b by the cost in F of each cluster: (rows, k)."""
+    found = kernels.cluster_costs(block, _clusters(moments, model))
+    return replace(block, projection=found), ArraySums(())
+
+
 def stash_labels(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
     """Stash the labels of this start."""
     return replace(block, stashed=(*block.stashed, block.labels.copy())), ArraySums(())

@@ -1,0 +1,147 @@
+"""Whether the clusters of a fit are more than a partition of one blob.
+
+The statistic is the assortativity of the labels in the neighbor graph of a subset: the share of
+neighbors in the same cluster, on a scale from chance (0) to all (1), whatever the sizes of the
+clusters. Its null distribution comes from blobs with the mean and covariance of the subset, each
+partitioned by k-means of rows that are smoothed along its own graph. On blobs, that finds a larger
+assortativity than the fit does, so the test is conservative.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.random import Generator
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+
+from manyview.data.views import MultiViewData
+from manyview.model_selection.graph import assortativity, join_neighbors
+from manyview.model_selection.significance import p_value
+from manyview.reliability.calibration import calibrate
+from manyview.reliability.subset import Subset, draw_subset
+from manyview.solver.evidence import Calibration, Structure
+from manyview.solver.problem import Settings
+from manyview.utils.threads import limit_threads
+from manyview.utils.types import FloatArray, IntArray
+
+MANY_SAMPLES = 10_000  # from here on the subset is smaller: fits take little more time with more
+SAMPLE_ROWS, FEWER_ROWS = 1000, 500
+ROWS_PER_CLUSTER = 4
+FEWEST_ROWS = 20
+MOST_NEIGHBORS_SHARE = 4  # a sample has at most a quarter of a cluster as neighbors
+FEWEST_REFERENCES, MOST_REFERENCES, ROWS_OF_REFERENCES = 8, 24, 6000  # few suffice for many rows
+WEAK, SURELY_WEAK = 0.07, 0.05  # excess from which on, and p-value below which, there is structure
+CLEAR, SURELY_CLEAR, STEADY = 0.4, 0.01, 0.5  # the same for clear clusters; and their stability
+KMEANS_STEPS = 20
+TINY = float(np.finfo(np.float64).tiny)
+
+
+def assess(
+    data: MultiViewData,
+    labels: IntArray,
+    margins: FloatArray,
+    settings: Settings,
+    rng: Generator,
+) -> tuple[Structure, Calibration | None]:
+    """Structure of a fit, and the calibration of its margins."""
+    n, k = data.n_samples, settings.n_clusters
+    if k < 2 or n < max(FEWEST_ROWS, ROWS_PER_CLUSTER * k // 2):
+        return Structure("unknown"), None
+    n_rows = max(SAMPLE_ROWS if n < MANY_SAMPLES else FEWER_ROWS, ROWS_PER_CLUSTER * k)
+    with limit_threads(1):
+        subset = draw_subset(data, labels, settings, n_rows, rng)
+        if not subset.views:
+            return Structure("unknown"), None
+        found = _partition_of(subset.coordinates.points, subset.labels, k)
+        wanted = ROWS_OF_REFERENCES // len(subset.rows)
+        n_references = min(max(wanted, FEWEST_REFERENCES), MOST_REFERENCES)
+        references = [_reference(subset, rng) for _ in range(n_references)]
+        structure = _judge(subset, found, references, _stability(subset, rng))
+    if structure.verdict == "none":  # no label is then worth more than one of a blob
+        return structure, Calibration(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
+    null = np.concatenate([reference.margins for reference in references])
+    return structure, calibrate(margins, found.margins, null)
+
+
+@dataclass(frozen=True)
+class _Partition:
+    """A partition of some points: its assortativity, and the margin of each point."""
+
+    assortativity: float
+    margins: FloatArray
+
+
+def _partition_of(points: FloatArray, labels: IntArray, n_clusters: int) -> _Partition:
+    graph = _graph(points, n_clusters)
+    smoothed = _smoothed(graph, points)
+    return _Partition(
+        assortativity(graph, labels, n_clusters), _margins(smoothed, labels, n_clusters)
+    )
+
+
+def _reference(subset: Subset, rng: Generator) -> _Partition:
+    """The best partition of one blob of the shape of the subset."""
+    k = subset.n_clusters
+    points = subset.coordinates.one_blob(rng)
+    graph = _graph(points, k)
+    smoothed = _smoothed(graph, points)
+    seed = int(rng.integers(2**31))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than clusters
+        kmeans = KMeans(k, n_init=1, max_iter=KMEANS_STEPS, random_state=seed).fit(smoothed)
+    labels = kmeans.labels_
+    return _Partition(assortativity(graph, labels, k), _margins(smoothed, labels, k))
+
+
+def _graph(points: FloatArray, n_clusters: int) -> sparse.csr_array:
+    return join_neighbors(points, len(points) // (MOST_NEIGHBORS_SHARE * n_clusters))
+
+
+def _smoothed(graph: sparse.csr_array, points: FloatArray) -> FloatArray:
+    """Mean of each point and its neighbors, the point as heavy as the nearest of them."""
+    own = graph.max(axis=1).toarray().ravel()  # (n,)
+    total = np.asarray(graph.sum(axis=1)).ravel() + own
+    return np.asarray((graph @ points + own[:, None] * points) / np.maximum(total, TINY)[:, None])
+
+
+def _margins(points: FloatArray, labels: IntArray, n_clusters: int) -> FloatArray:
+    """1 − a / b: squared distances to the mean of the own cluster, and to the nearest other."""
+    n = len(points)
+    sizes = np.bincount(labels, minlength=n_clusters)
+    member = sparse.csr_array((1 / sizes[labels], (labels, np.arange(n))), shape=(n_clusters, n))
+    means = np.asarray(member @ points)[sizes > 0]
+    own = (np.cumsum(sizes > 0) - 1)[labels]
+    squares = np.einsum("ij,ij->i", points, points)[:, None] - 2 * points @ means.T
+    squares = np.maximum(squares + np.einsum("ij,ij->i", means, means), 0)  # (n, k)
+    a = squares[np.arange(n), own].copy()
+    squares[np.arange(n), own] = np.inf
+    b = squares.min(axis=1)
+    is_apart = (b > 0) & np.isfinite(b)
+    ratio = np.divide(a, b, out=np.ones(n), where=is_apart)
+    return np.maximum(1 - ratio, 0)
+
+
+def _stability(subset: Subset, rng: Generator) -> float:
+    """Agreement with a fit to a random half of the subset."""
+    half = np.sort(rng.permutation(len(subset.rows))[: (len(subset.rows) + 1) // 2])
+    again = subset.refit(half, int(rng.integers(2**31)))
+    return float(adjusted_rand_score(subset.labels[half], again))
+
+
+def _judge(
+    subset: Subset, found: _Partition, references: list[_Partition], stability: float
+) -> Structure:
+    values = [reference.assortativity for reference in references]
+    null = float(np.mean(values))
+    excess = (found.assortativity - null) / max(1 - null, TINY)
+    p = p_value(found.assortativity, values)
+    if excess >= CLEAR and p < SURELY_CLEAR and stability >= STEADY:
+        verdict = "clear"
+    else:
+        verdict = "weak" if excess >= WEAK and p < SURELY_WEAK else "none"
+    return Structure(verdict, excess, p, stability, len(subset.rows), len(references))

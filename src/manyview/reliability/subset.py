@@ -1,0 +1,71 @@
+"""A subset of the samples of a fit in joint coordinates, cheap enough to fit again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator
+
+from manyview.data.views import MultiViewData
+from manyview.engines import choose_engine
+from manyview.model_selection.sample import Coordinates, locate
+from manyview.solver.alternation import Schedule
+from manyview.solver.fitting import fit
+from manyview.solver.problem import Settings
+from manyview.solver.progress import make_callback
+from manyview.utils.types import FloatArray, IntArray
+
+SCHEDULE = Schedule(n_init=1, max_iter=20, tol=1e-4)
+ENOUGH_COMPLETE = 200  # samples; those with missing views have less exact coordinates
+LOST = 1e-9  # of the largest eigenvalue: below, a direction is rounding noise
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Some samples of a fit: their positions, labels and coordinates."""
+
+    rows: IntArray  # (s,), positions in the fit
+    labels: IntArray  # (s,)
+    coordinates: Coordinates
+    views: Sequence[FloatArray]  # scaled view, unless it is all zeros: (s, r), in coordinates
+    settings: Settings
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters of the fit."""
+        return self.settings.n_clusters
+
+    def refit(self, rows: IntArray, seed: int) -> IntArray:
+        """Labels of another fit, with one start, to some rows of the subset."""
+        data = MultiViewData.of([view[rows] for view in self.views])
+        engine = choose_engine("memory", "cpu", data)
+        engine.load(data, None)
+        settings = replace(self.settings, scale=None, latent_dims=None)
+        rng, silent = np.random.default_rng(seed), make_callback(None, 0)
+        fit(engine, settings, SCHEDULE, data.view_names, rng, silent, lambda *_: None)
+        return np.asarray(engine.gather("labels"))
+
+
+def draw_subset(
+    data: MultiViewData, labels: IntArray, settings: Settings, n_rows: int, rng: Generator
+) -> Subset:
+    """At most `n_rows` samples of a fit; only those with all views, if there are enough."""
+    rows = np.arange(data.n_samples)
+    if data.present is not None and data.present.all(axis=1).sum() >= ENOUGH_COMPLETE:
+        rows = np.flatnonzero(data.present.all(axis=1))
+    if len(rows) > n_rows:
+        rows = np.sort(rng.choice(rows, n_rows, replace=False))
+    part = data if len(rows) == data.n_samples else data[rows]
+    coordinates = locate(part, settings.scale, rng)
+    views = [coordinates.points @ _root(share) for share in coordinates.shares]
+    filled = [view for view in views if view.shape[1] > 0]
+    return Subset(rows, labels[rows], coordinates, filled, settings)
+
+
+def _root(share: FloatArray) -> FloatArray:
+    """R with R Rᵀ = W Wᵀ: rows P R have the inner products of the rows P W: (D, r)."""
+    values, vectors = np.linalg.eigh((share + share.T) / 2)
+    is_kept = values > LOST * max(values.max(initial=0.0), np.finfo(float).tiny)
+    return np.asarray(vectors[:, is_kept] * np.sqrt(values[is_kept]))
