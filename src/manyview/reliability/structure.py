@@ -38,6 +38,7 @@ FEWEST_REFERENCES, MOST_REFERENCES, ROWS_OF_REFERENCES = 8, 24, 6000  # few suff
 WEAK, SURELY_WEAK = 0.07, 0.05  # excess from which on, and p-value below which, there is structure
 CLEAR, SURELY_CLEAR, STEADY = 0.4, 0.01, 0.5  # the same for clear clusters; and their stability
 KMEANS_STEPS = 20
+ROUNDING = 1e-6
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -55,9 +56,10 @@ def assess(
     n_rows = max(SAMPLE_ROWS if n < MANY_SAMPLES else FEWER_ROWS, ROWS_PER_CLUSTER * k)
     with limit_threads(1):
         subset = draw_subset(data, labels, settings, n_rows, rng)
-        if not subset.views:
-            return Structure("unknown"), None
-        found = _partition_of(subset.coordinates.points, subset.labels, k)
+        points = subset.coordinates.points
+        if np.linalg.norm(points - points.mean(axis=0)) <= ROUNDING * np.linalg.norm(points):
+            return Structure("unknown"), None  # all samples are equal
+        found = _partition_of(points, subset.labels, k)
         wanted = ROWS_OF_REFERENCES // len(subset.rows)
         n_references = min(max(wanted, FEWEST_REFERENCES), MOST_REFERENCES)
         references = [_reference(subset, rng) for _ in range(n_references)]

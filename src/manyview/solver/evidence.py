@@ -48,7 +48,7 @@ class Structure:
         if self.verdict == "unknown":
             return (
                 "Whether there is any structure is unknown: to tell takes two clusters or more, "
-                "and enough samples."
+                "and enough samples that differ."
             )
         p = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
         figures = (
