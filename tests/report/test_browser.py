@@ -26,7 +26,7 @@ CUT = EVIL[:39] + "…"  # as the map has long names
 
 @pytest.fixture(scope="module")
 def result():
-    blobs = make_multiview_blobs(N, (6, 9), n_clusters=4, separation=1.5, random_state=0).data
+    blobs = make_multiview_blobs(N, (6, 9), n_clusters=4, separation=4.0, random_state=0).data
     names = [EVIL, *(f"sample-{i}" for i in range(1, N))]
     features = [f"a gene with a rather long name {j}" for j in range(6)]
     table = pd.DataFrame(blobs.views[0], index=names, columns=features)
@@ -100,7 +100,7 @@ def test_the_map_draws_a_dot_a_sample(load, result):
     page = load(result)
     assert N < n_colored(page) < 40 * N
     assert status(page) == f"{N} of {N} samples shown"
-    assert page.title() == f"manyview: {N} samples in 4 clusters"
+    assert page.title() == f"manyview: {N} samples in 4 clear clusters"
 
 
 def test_clusters_can_be_chosen(load, result):

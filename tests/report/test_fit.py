@@ -38,7 +38,7 @@ SOURCES = [
 
 @pytest.fixture(scope="module")
 def data():
-    blobs = make_multiview_blobs(90, (6, 9), separation=2.0, random_state=0).data
+    blobs = make_multiview_blobs(90, (6, 9), separation=3.0, random_state=0).data
     table = pd.DataFrame(
         blobs.views[0], index=[f"s<{i}>" for i in range(90)], columns=[f"g{j}" for j in range(6)]
     )
@@ -155,7 +155,7 @@ def test_the_page_answers_without_its_script(result, model):
     text = " ".join(Page(render_fit(result).split("<script>")[0] + "</body></html>").words)
     text = " ".join(text.split())
     for part in (
-        "90 samples in 3 clusters",
+        "90 samples in 3 weak clusters",
         "10 samples lack at least one view",
         "manyview fit x.csv",
         "I 60%, II 40%",

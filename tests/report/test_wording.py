@@ -7,8 +7,10 @@ from manyview.report.wording import (
     count_clusters,
     tell_confidence,
     tell_findings,
+    tell_return,
     tell_stability,
     tell_views,
+    title_of,
 )
 
 
@@ -29,17 +31,50 @@ def test_percent_does_not_round_to_nothing_or_all(share, text):
 
 
 @pytest.mark.parametrize(
-    ("n_doubtful", "text"),
+    ("n_doubtful", "verdict", "text"),
     [
-        (0, "No sample is doubtful"),
-        (50, "50 samples (5%) are doubtful: their second-best cluster"),
-        (50, "The others are clear"),
-        (300, "The clusters overlap."),
-        (700, "most of them"),
+        (0, "clear", "No sample is doubtful"),
+        (50, None, "50 samples (5%) are doubtful: their second-best cluster"),
+        (50, "clear", "50 samples (5%) are doubtful: in one blob, labels as distinct"),
+        (50, "clear", "The others are clear"),
+        (300, "weak", "The clusters overlap."),
+        (700, "weak", "most of them"),
+        (0, "none", "No label can be relied on"),
     ],
 )
-def test_confidence_in_words(n_doubtful, text):
-    assert text in tell_confidence({"n_doubtful": n_doubtful}, 1000)
+def test_confidence_in_words(n_doubtful, verdict, text):
+    assert text in tell_confidence({"n_doubtful": n_doubtful}, 1000, verdict)
+
+
+@pytest.mark.parametrize("verdict", ["weak", "none", "unknown", None])
+def test_only_clear_clusters_have_clear_samples(verdict):
+    assert "are clear" not in tell_confidence({"n_doubtful": 50}, 1000, verdict)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "title"),
+    [
+        ("clear", "1,000 samples in 4 clear clusters"),
+        ("weak", "1,000 samples in 4 weak clusters"),
+        ("none", "No cluster structure in 1,000 samples"),
+        ("unknown", "1,000 samples in 4 clusters"),
+        (None, "1,000 samples in 4 clusters"),
+    ],
+)
+def test_the_headline_says_what_was_found(verdict, title):
+    structure = None if verdict is None else {"verdict": verdict}
+    data = {"n_samples": 1000, "n_clusters": 4}
+    assert title_of({"data": data, "structure": structure}) == title
+
+
+def test_clusters_that_do_not_come_back_are_named():
+    clusters = [{"cluster": c, "comes_back": c != 2} for c in range(4)]
+    assert tell_return(clusters).startswith("One cluster does not come back")
+    assert tell_return(clusters[2:3]) == "No cluster comes back if the samples are drawn again."
+    assert tell_return(clusters[:2]) == ""
+    many = [{"cluster": c, "comes_back": c < 5} for c in range(30)]
+    assert "25 of 30 clusters do not" in tell_return(many)
+    assert "and others" in tell_return(many)
 
 
 @pytest.mark.parametrize(

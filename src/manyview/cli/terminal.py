@@ -13,8 +13,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from manyview.report.truth import MEASURES
-from manyview.report.wording import count_clusters, tell_findings
+from manyview.report.wording import tell_findings, title_of
 
+COLORS = {"clear": "bold green", "weak": "bold yellow", "none": "bold red", "unknown": "bold"}
 N_ROWS = 12  # largest number in a table; the files have all
 COUNTS = ("samples", "features", "matched", "missing", "dropped")
 
@@ -74,10 +75,13 @@ def show_result(result: Mapping[str, Any], out: Path, console: Console) -> None:
     console : rich.console.Console
         Terminal.
     """
-    n_samples, n_clusters = result["data"]["n_samples"], result["data"]["n_clusters"]
-    console.print(f"\n[bold]{count_clusters(n_clusters)} of {n_samples:,} samples[/]")
+    findings = tell_findings(result)
+    verdict = (result["structure"] or {"verdict": "unknown"})["verdict"]
+    console.print(f"\n[{COLORS[verdict]}]{escape(title_of(result))}[/]")
+    if structure := findings.pop("structure", ""):
+        console.print(escape(structure))
     show_clusters(result["clusters"], console)
-    for finding in tell_findings(result).values():
+    for finding in findings.values():
         if finding:
             console.print(escape(finding))
     if result["truth"]:
@@ -93,19 +97,31 @@ def show_clusters(clusters: Sequence[Mapping[str, Any]], console: Console) -> No
 
     Parameters
     ----------
-    clusters : sequence of {cluster, size, share, confidence}
+    clusters : sequence of {cluster, size, share, confidence}, perhaps with stability
         The clusters; of many, only the largest are shown.
     console : rich.console.Console
         Terminal.
     """
     largest = sorted(clusters, key=lambda row: -row["size"])[:N_ROWS]
-    table = _table("cluster", "samples", "share", "median confidence", n_texts=0)
+    has_stability = any(row.get("stability") is not None for row in clusters)
+    last = ["comes back"] if has_stability else []
+    table = _table("cluster", "samples", "share", "median confidence", *last, n_texts=0)
     for row in clusters if len(clusters) <= N_ROWS else largest:
         share, confidence = f"{row['share']:.0%}", f"{row['confidence']:.2f}"
-        table.add_row(str(row["cluster"]), f"{row['size']:,}", share, confidence)
+        table.add_row(
+            str(row["cluster"]), f"{row['size']:,}", share, confidence, *_returns(row)[: len(last)]
+        )
     console.print(table)
     if len(clusters) > N_ROWS:
         console.print(f"The {N_ROWS} largest are shown; the files have all.")
+
+
+def _returns(row: Mapping[str, Any]) -> list[str]:
+    """The stability of a cluster, red if it does not come back."""
+    stability = row.get("stability")
+    if stability is None:
+        return ["–"]
+    return [f"{stability:.2f}" if row["comes_back"] else f"[red]{stability:.2f} no[/]"]
 
 
 def show_truth(truth: Mapping[str, Any], console: Console) -> None:

@@ -22,7 +22,7 @@ from manyview.inspection.map import (
 from manyview.solver.inference import Assignment
 from manyview.utils.types import FloatArray, IntArray
 
-DOUBTFUL = 0.5  # confidence below this: the second-best cluster costs less than twice as much
+DOUBTFUL = 0.5  # confidence below this: at least half as common in one blob
 N_TOP = 10  # features of a view and cluster
 N_DRAWN = 20  # approximate number of features of a view in the heatmap
 N_TYPICAL = 10  # samples of a cluster
@@ -62,6 +62,9 @@ class FittedModel(Protocol):
     def assign(self, X: Any) -> Assignment:
         """Best and second-best cluster of each sample."""
 
+    def cluster_stability(self, X: Any = None) -> FloatArray:
+        """Whether each cluster comes back if the samples are drawn again."""
+
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
@@ -69,6 +72,10 @@ class Explanation:
 
     Attributes
     ----------
+    clusters : DataFrame, one row per cluster
+        Size, share of the samples, median confidence, number of doubtful samples, and stability:
+        the mean Jaccard index with the best match in fits of bootstrap samples. Below 0.6, the
+        cluster does not come back.
     view_weights : DataFrame, one row per cluster, one column per view
         Share of the view in the separation of the cluster from the rest; rows sum to 1. A negative
         share means that the view alone would shift the cluster in the opposite direction.
@@ -93,6 +100,7 @@ class Explanation:
         For each view, x and y of the same samples by its features alone; NaN for missing views.
     """
 
+    clusters: pd.DataFrame
     view_weights: pd.DataFrame
     features: pd.DataFrame
     heatmap: pd.DataFrame
@@ -124,6 +132,7 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
     points = place_samples(embedding, labels[rows], k)
     mapped = samples.iloc[rows]
     return Explanation(
+        clusters=_clusters(samples, model.cluster_stability(data)),
         view_weights=pd.DataFrame(
             model.cluster_view_weights_,
             index=pd.RangeIndex(k, name="cluster"),
@@ -143,6 +152,22 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
             )
             for v, (name, profile) in enumerate(profiles.items())
         },
+    )
+
+
+def _clusters(samples: pd.DataFrame, stability: FloatArray) -> pd.DataFrame:
+    """Size, confidence and stability of each cluster."""
+    clusters = pd.RangeIndex(len(stability), name="cluster")
+    size = samples["cluster"].value_counts().reindex(clusters, fill_value=0)
+    is_doubtful = (samples["confidence"] < DOUBTFUL).groupby(samples["cluster"]).sum()
+    return pd.DataFrame(
+        {
+            "size": size,
+            "share": size / len(samples),
+            "confidence": samples.groupby("cluster")["confidence"].median().reindex(clusters),
+            "n_doubtful": is_doubtful.reindex(clusters, fill_value=0),
+            "stability": stability,
+        }
     )
 
 

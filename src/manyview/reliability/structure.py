@@ -79,25 +79,19 @@ class _Partition:
 
 
 def _partition_of(points: FloatArray, labels: IntArray, n_clusters: int) -> _Partition:
-    graph = _graph(points, n_clusters)
-    smoothed = _smoothed(graph, points)
-    return _Partition(
-        assortativity(graph, labels, n_clusters), _margins(smoothed, labels, n_clusters)
-    )
+    found = assortativity(_graph(points, n_clusters), labels, n_clusters)
+    return _Partition(found, _margins(points, labels, n_clusters))
 
 
 def _reference(subset: Subset, rng: Generator) -> _Partition:
-    """The best partition of one blob of the shape of the subset."""
-    k = subset.n_clusters
-    points = subset.coordinates.one_blob(rng)
+    """A good partition of one blob of the shape of the subset."""
+    k, points = subset.n_clusters, subset.coordinates.one_blob(rng)
     graph = _graph(points, k)
-    smoothed = _smoothed(graph, points)
-    seed = int(rng.integers(2**31))
+    kmeans = KMeans(k, n_init=1, max_iter=KMEANS_STEPS, random_state=int(rng.integers(2**31)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct points than clusters
-        kmeans = KMeans(k, n_init=1, max_iter=KMEANS_STEPS, random_state=seed).fit(smoothed)
-    labels = kmeans.labels_
-    return _Partition(assortativity(graph, labels, k), _margins(smoothed, labels, k))
+        labels = kmeans.fit_predict(_smoothed(graph, points))
+    return _Partition(assortativity(graph, labels, k), _margins(points, labels, k))
 
 
 def _graph(points: FloatArray, n_clusters: int) -> sparse.csr_array:
@@ -125,7 +119,7 @@ def _margins(points: FloatArray, labels: IntArray, n_clusters: int) -> FloatArra
     b = squares.min(axis=1)
     is_apart = (b > 0) & np.isfinite(b)
     ratio = np.divide(a, b, out=np.ones(n), where=is_apart)
-    return np.maximum(1 - ratio, 0)
+    return np.asarray(np.maximum(1 - ratio, 0))
 
 
 def _stability(subset: Subset, rng: Generator) -> float:

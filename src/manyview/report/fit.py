@@ -1,7 +1,7 @@
 """Converts a fit to a dict of plain values: the content of the report and of its JSON file.
 
-Each key is one part: ``data``, ``clusters``, ``truth``, ``confidence``, ``weights``, ``heatmap``,
-``map``, ``meta``, ``objective``, ``sources``, ``notes`` and ``run``.
+Each key is one part: ``data``, ``structure``, ``clusters``, ``truth``, ``confidence``, ``weights``,
+``heatmap``, ``map``, ``meta``, ``objective``, ``sources``, ``notes`` and ``run``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -19,6 +20,7 @@ from scipy import sparse
 from manyview.data.views import MultiViewData
 from manyview.inspection import Explanation, FittedModel
 from manyview.inspection.explain import DOUBTFUL
+from manyview.reliability.stability import RETURNS
 from manyview.report.pictures import as_pictures
 from manyview.report.sample_map import describe_map
 from manyview.report.truth import as_classes, describe_truth
@@ -91,6 +93,7 @@ def describe_fit(
     result = {
         "format": FORMAT,
         "data": _data(model, data),
+        "structure": _structure(model),
         "clusters": _clusters(explanation, images),
         "truth": None if classes is None else describe_truth(model, data, classes, seconds),
         "confidence": _confidence(model),
@@ -134,20 +137,15 @@ def _data(model: FittedModel, data: MultiViewData) -> dict[str, Any]:
 
 def _clusters(explanation: Explanation, images: FloatArray | None) -> list[dict[str, Any]]:
     """Describe the largest clusters, in the order of their numbers."""
-    samples = explanation.confidence
-    sizes = samples["cluster"].value_counts()
-    median = samples.groupby("cluster")["confidence"].median()
-    doubtful = samples.loc[samples["confidence"] < DOUBTFUL, "cluster"].value_counts()
+    rows: dict[Any, Any] = explanation.clusters.to_dict("index")
     features = dict(list(explanation.features.groupby("cluster")))
     typical = dict(list(explanation.exemplars.groupby("cluster")))
     unsure = dict(list(explanation.doubtful.groupby("cluster")))
     return [
         {
             "cluster": c,
-            "size": sizes[c],
-            "share": sizes[c] / len(samples),
-            "confidence": median[c],
-            "n_doubtful": doubtful.get(c, 0),
+            **rows[c],
+            "comes_back": not rows[c]["stability"] < RETURNS,  # unknown counts as yes
             "view_weights": explanation.view_weights.loc[c].to_dict(),
             "strongest": _strongest(features[c]) if c in features else [],
             "features": _top_features(features[c]) if c in features else [],
@@ -155,8 +153,20 @@ def _clusters(explanation: Explanation, images: FloatArray | None) -> list[dict[
             "pictures": as_pictures(images, typical[c]["position"].head(N_SAMPLES)),
             "doubtful": _unsure(unsure[c]) if c in unsure else [],
         }
-        for c in sorted(sizes.index[:N_CLUSTERS])
+        for c in _described(explanation)
     ]
+
+
+def _described(explanation: Explanation) -> list[int]:
+    """Numbers of the largest clusters, in rising order; clusters without samples are left out."""
+    sizes = explanation.clusters["size"].sort_values(ascending=False, kind="stable")
+    return sorted(int(c) for c in sizes[sizes > 0].index[:N_CLUSTERS])
+
+
+def _structure(model: FittedModel) -> dict[str, Any] | None:
+    """What the comparison with one blob found; None if it was left out."""
+    structure = getattr(model, "structure_", None)
+    return None if structure is None else {**asdict(structure), "sentence": structure.sentence}
 
 
 def _strongest(features: pd.DataFrame) -> list[dict[str, Any]]:
@@ -241,7 +251,7 @@ def _confidence(model: FittedModel) -> dict[str, Any]:
 
 def _heatmap(explanation: Explanation) -> list[dict[str, Any]]:
     """Standardized means by view, for the clusters that are described."""
-    shown = sorted(explanation.confidence["cluster"].value_counts().index[:N_CLUSTERS])
+    shown = _described(explanation)
     return [
         {
             "view": view,

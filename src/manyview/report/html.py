@@ -8,7 +8,7 @@ from typing import Any
 from jinja2 import Environment
 
 from manyview.report.truth import MEASURES
-from manyview.report.wording import as_percent, count_clusters, tell_findings
+from manyview.report.wording import as_percent, tell_findings, title_of
 from manyview.utils.pages import page_environment
 
 # In the order of the page, each with its template. A section whose entry of the dict is missing or
@@ -33,7 +33,7 @@ def render_fit(result: Mapping[str, Any]) -> str:
     str
         The page. All but the map works without JavaScript.
     """
-    data, given = result["data"], {"truth": None, **result}  # older versions have no such entry
+    given = {"truth": None, "structure": None, **result}  # older versions lack these entries
     truth = given["truth"] or {"table": {"rows": ()}, "methods": [{"metrics": {}}]}
     rows, scores = truth["table"]["rows"], truth["methods"][0]["metrics"]
     return (
@@ -41,7 +41,7 @@ def render_fit(result: Mapping[str, Any]) -> str:
         .get_template("base.html")
         .render(
             given,
-            title=f"{data['n_samples']:,} samples in {count_clusters(data['n_clusters'])}",
+            title=title_of(result),
             sections=[name for name in SECTIONS if given.get(name, name == "samples")],
             n_colors=N_COLORS,
             measures={key: title for key, title in MEASURES.items() if key in scores},

@@ -13,6 +13,8 @@ STABILITY = (
     (-1.0, "disagree: another seed would give other clusters, so do not rely on these"),
 )
 
+N_NAMED = 8  # clusters in a sentence
+
 
 def as_percent(share: float) -> str:
     """Format a share as a whole percentage; only exact 0 and 1 are shown as 0% and 100%.
@@ -48,6 +50,26 @@ def count_clusters(n_clusters: int) -> str:
     return "1 cluster" if n_clusters == 1 else f"{n_clusters:,} clusters"
 
 
+def title_of(result: Mapping[str, Any]) -> str:
+    """State in a headline how many clusters there are, and whether they are more than one blob.
+
+    Parameters
+    ----------
+    result : mapping
+        A described fit.
+
+    Returns
+    -------
+    str
+    """
+    n_samples, n_clusters = result["data"]["n_samples"], result["data"]["n_clusters"]
+    verdict = (result.get("structure") or {"verdict": "unknown"})["verdict"]
+    if verdict == "none":
+        return f"No cluster structure in {n_samples:,} samples"
+    word = f"{verdict} " if verdict in ("clear", "weak") else ""
+    return f"{n_samples:,} samples in {n_clusters:,} {word}cluster{'s' if n_clusters > 1 else ''}"
+
+
 def tell_findings(result: Mapping[str, Any]) -> dict[str, str]:
     """State what a fit found: a sentence or two on stability, on confidence and on views.
 
@@ -63,15 +85,21 @@ def tell_findings(result: Mapping[str, Any]) -> dict[str, str]:
     n_samples, confidence = result["data"]["n_samples"], result["confidence"]
     if result["data"]["n_clusters"] == 1:
         alone = "All samples are in one cluster: there is no other cluster to compare with."
-        return {"stability": "", "confidence": alone, "views": "No view separates any clusters."}
+        nothing = {"structure": "", "stability": "", "return": ""}
+        return {**nothing, "confidence": alone, "views": "No view separates any clusters."}
+    structure = result.get("structure") or {"verdict": None, "sentence": ""}
     return {
+        "structure": structure["sentence"],
+        "confidence": tell_confidence(confidence, n_samples, structure["verdict"]),
         "stability": tell_stability(confidence),
-        "confidence": tell_confidence(confidence, n_samples),
+        "return": tell_return(result["clusters"]),
         "views": tell_views(result["weights"]["views"]),
     }
 
 
-def tell_confidence(confidence: Mapping[str, Any], n_samples: int) -> str:
+def tell_confidence(
+    confidence: Mapping[str, Any], n_samples: int, verdict: str | None = None
+) -> str:
     """State how many samples have a low confidence.
 
     Parameters
@@ -80,27 +108,55 @@ def tell_confidence(confidence: Mapping[str, Any], n_samples: int) -> str:
         The entry "confidence" of a described fit.
     n_samples : int
         Number of samples.
+    verdict : str, optional
+        What the comparison with one blob found; None if it was left out.
 
     Returns
     -------
     str
     """
+    if verdict == "none":
+        return "No label can be relied on: in one blob, as many labels are as distinct as these."
     n_doubtful = confidence["n_doubtful"]
-    share = n_doubtful / n_samples
     if n_doubtful == 0:
-        return (
-            "No sample is doubtful: for each, the second-best cluster costs at least twice as much."
-        )
-    meaning = "their second-best cluster costs less than twice as much as their own"
+        return "No sample is doubtful."
+    share = n_doubtful / n_samples
+    meaning = (
+        "their second-best cluster costs less than twice as much as their own"
+        if verdict in (None, "unknown")
+        else "in one blob, labels as distinct as theirs would be at least half as common"
+    )
     start = f"{n_doubtful:,} samples ({as_percent(share)}) are doubtful: {meaning}."
     if share <= 0.2:
-        return f"{start} The others are clear."
+        return f"{start} The others are clear." if verdict == "clear" else start
     if share <= 0.5:
         return f"{start} The clusters overlap."
     return (
         f"{start} That is most of them: the clusters overlap strongly, or the data have no clear "
         "clusters."
     )
+
+
+def tell_return(clusters: Sequence[Mapping[str, Any]]) -> str:
+    """State which clusters do not come back if the samples are drawn again.
+
+    Parameters
+    ----------
+    clusters : sequence of mappings
+        The entry "clusters" of a described fit.
+
+    Returns
+    -------
+    str
+    """
+    gone = [str(row["cluster"]) for row in clusters if not row.get("comes_back", True)]
+    if not gone:
+        return ""
+    if len(gone) == len(clusters):
+        return "No cluster comes back if the samples are drawn again."
+    shown = ", ".join(gone[:N_NAMED]) + (" and others" if len(gone) > N_NAMED else "")
+    many = f"{len(gone)} of {len(clusters)} clusters do" if len(gone) > 1 else "One cluster does"
+    return f"{many} not come back if the samples are drawn again: {shown}."
 
 
 def tell_stability(confidence: Mapping[str, Any]) -> str:

@@ -46,7 +46,7 @@ def result_of(model: Any) -> dict[str, Any]:
     dict
         `n_samples`, `n_clusters`, `views` (name, n_samples, n_features, weight), `clusters` (those
         shown: cluster, size, share, length of the bar, confidence), `n_hidden` (the others),
-        `stability` and `confidence`; None if the estimator does not have them.
+        `structure`, `stability` and `confidence`; None if the estimator does not have them.
     """
     labels = np.asarray(model.labels_)
     numbers, member_of, sizes = np.unique(labels, return_inverse=True, return_counts=True)
@@ -69,6 +69,7 @@ def result_of(model: Any) -> dict[str, Any]:
             for c in shown
         ],
         "n_hidden": len(numbers) - len(shown),
+        "structure": getattr(model, "structure_", None),
         "stability": None if np.isnan(stability) else float(stability),
         "confidence": None if confidence is None else float(np.median(confidence)),
     }
