@@ -19,7 +19,7 @@ from manyview.inspection.map import (
     place_samples,
     place_view,
 )
-from manyview.solver.inference import Assignment
+from manyview.solver.inference import Assignment, Fitted
 from manyview.utils.types import FloatArray, IntArray
 
 DOUBTFUL = 0.5  # confidence below this: the second-best cluster costs less than twice as much
@@ -49,6 +49,7 @@ class FittedModel(Protocol):
     n_iter_: int
     converged_: bool
     engine_: str
+    _fitted: Fitted
 
     def transform(self, X: Any) -> Any:
         """Embed samples."""
@@ -87,10 +88,11 @@ class Explanation:
     confidence : DataFrame, one row per sample
         Cluster and confidence of each sample.
     map : DataFrame, one row per sample of the map
-        Position, cluster, confidence, and coordinates x and y: samples lie between the positions of
-        the clusters, nearer to those that they resemble. Beyond 100 000 samples, a random subset.
+        Position, cluster, confidence, and coordinates x and y: similar samples lie together
+        (t-SNE of the scaled views, without the labels). Beyond 100 000 samples, a random subset.
     view_maps : dict of DataFrames
-        For each view, x and y of the same samples by its features alone; NaN for missing views.
+        For each view, x and y of the same samples along its two principal axes, also without the
+        labels; NaN for missing views.
     """
 
     view_weights: pd.DataFrame
@@ -121,7 +123,7 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
     profiles = _profiles(model, data)
     rows = draw_rows(labels, N_MAPPED)
     embedding = embed_rows(model.transform, data, rows)  # (rows, D)
-    points = place_samples(embedding, labels[rows], k)
+    points = place_samples(model._fitted, data, rows)
     mapped = samples.iloc[rows]
     return Explanation(
         view_weights=pd.DataFrame(
@@ -139,9 +141,9 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
         map=mapped.assign(position=rows, x=points[:, 0], y=points[:, 1]),
         view_maps={
             name: pd.DataFrame(
-                place_view(data, v, rows, profile), columns=["x", "y"], index=mapped.index
+                place_view(model._fitted, data, v, rows), columns=["x", "y"], index=mapped.index
             )
-            for v, (name, profile) in enumerate(profiles.items())
+            for v, name in enumerate(data.view_names)
         },
     )
 
