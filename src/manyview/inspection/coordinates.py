@@ -25,8 +25,9 @@ from manyview.utils.types import FloatArray
 
 PIECE_ROWS = 8192
 N_AXES_ROWS = 2000  # samples whose SVD gives the bases
-N_JOINT = 50  # coordinates of all views
-N_OF_VIEW = 10  # coordinates of one view, of which the two principal axes are drawn
+N_PROJECTED = 50  # coordinates of all views, of which the principal components are kept
+N_OF_VIEW = 10  # the same for one view
+FEWEST_KEPT, PER_CLUSTER = 10, 2  # principal components; the rest would be noise
 LOST = 1e-6  # of the largest singular value: below, a coordinate is rounding noise
 
 
@@ -39,14 +40,16 @@ def row_pieces(rows: NDArray[np.intp]) -> Iterator[Any]:
 
 
 def joint_coordinates(fitted: Fitted, data: MultiViewData, rows: NDArray[np.intp]) -> FloatArray:
-    """Coordinates of some samples by all of their views: (rows, D)."""
-    return _coordinates(_problem_of(fitted), data, rows, N_JOINT)
+    """Leading principal components of some samples by all of their views: (rows, D)."""
+    problem = _problem_of(fitted)
+    n_kept = int(np.clip(PER_CLUSTER * problem.n_clusters, FEWEST_KEPT, N_PROJECTED))
+    return principal_components(_coordinates(problem, data, rows, N_PROJECTED), n_kept)
 
 
 def view_coordinates(
     fitted: Fitted, data: MultiViewData, v: int, rows: NDArray[np.intp]
 ) -> FloatArray:
-    """Coordinates of samples by one view, which they have: (rows, D)."""
+    """The two principal components of samples by one view, which they have: (rows, 2)."""
     alone = replace(
         data,
         views=data.views[v : v + 1],
@@ -54,7 +57,17 @@ def view_coordinates(
         feature_names=data.feature_names[v : v + 1],
         present=None,
     )
-    return _coordinates(_of_view(_problem_of(fitted), v), alone, rows, N_OF_VIEW)
+    problem = _of_view(_problem_of(fitted), v)
+    return principal_components(_coordinates(problem, alone, rows, N_OF_VIEW), 2)
+
+
+def principal_components(X: FloatArray, n_wanted: int) -> FloatArray:
+    """The first principal components of the rows; zeros where there are fewer: (n, n_wanted)."""
+    centered = X - X.mean(axis=0)
+    _, axes = np.linalg.eigh(centered.T @ centered)
+    found = np.zeros((len(X), n_wanted))
+    found[:, : min(n_wanted, X.shape[1])] = centered @ axes[:, ::-1][:, :n_wanted]
+    return found
 
 
 def _problem_of(fitted: Fitted) -> Problem:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.neighbors import NearestNeighbors
 
+from manyview.inspection.coordinates import principal_components
 from manyview.utils.threads import limit_blas
 from manyview.utils.types import FloatArray
 
@@ -20,6 +21,7 @@ N_LANDMARKS = 1000
 FEWEST = 12  # samples; fewer have no neighborhoods, and lie along their principal axes
 PERPLEXITY = 30.0  # effective number of neighbors, or fewer in small data
 SMALLEST_PERPLEXITY = 4.0
+PER_NEIGHBOR = 6  # samples: a neighborhood is a part of the data
 SEARCH_STEPS = 30
 N_STEPS = 250
 N_EXAGGERATED = 75  # first steps, with stronger attraction
@@ -32,7 +34,7 @@ def lay_out(X: FloatArray) -> FloatArray:
     """Coordinates in the plane of samples with coordinates X: (n, 2)."""
     n = len(X)
     if n < FEWEST:
-        return principal_axes(X)
+        return principal_components(X, 2)
     rng = np.random.default_rng(0)
     chosen = np.sort(rng.permutation(n)[:N_LANDMARKS])
     landmarks = X[chosen]
@@ -50,26 +52,17 @@ def lay_out(X: FloatArray) -> FloatArray:
     return points
 
 
-def principal_axes(X: FloatArray) -> FloatArray:
-    """The first two principal components; zeros where there is only one: (n, 2)."""
-    centered = X - X.mean(axis=0)
-    _, axes = np.linalg.eigh(centered.T @ centered)
-    points = np.zeros((len(X), 2))
-    points[:, : min(2, X.shape[1])] = centered @ axes[:, ::-1][:, :2]
-    return points
-
-
 def _spacing(places: FloatArray) -> FloatArray:
-    """Distance of each landmark to its second neighbor on the map, without outliers: (m,)."""
-    distance, _ = NearestNeighbors(n_neighbors=2).fit(places).kneighbors()
-    second = distance[:, 1]
-    return np.asarray(np.minimum(second, 2 * np.median(second)))
+    """Distance of each landmark to its third neighbor on the map, without outliers: (m,)."""
+    distance, _ = NearestNeighbors(n_neighbors=3).fit(places).kneighbors()
+    third = distance[:, 2]
+    return np.asarray(np.minimum(third, 2 * np.median(third)))
 
 
 def _tsne(X: FloatArray) -> FloatArray:
     """Minimize KL(P‖Q), Q ∝ 1 / (1 + distance²), from the principal axes: (m, 2)."""
     P = _affinities(X)
-    Y = principal_axes(X).astype(np.float32)
+    Y = principal_components(X, 2).astype(np.float32)
     Y *= np.float32(0.01) / (Y[:, 0].std() or np.float32(1))
     step, gain = np.zeros_like(Y), np.ones_like(Y)
     buffers = np.empty((2, *P.shape), dtype=np.float32)
@@ -105,7 +98,7 @@ def _gradient(
 def _affinities(X: FloatArray) -> NDArray[np.float32]:
     """p_ij of Gaussian neighborhoods with the same perplexity, symmetric: (m, m), sum 1."""
     m = len(X)
-    perplexity = float(np.clip(m / 10, SMALLEST_PERPLEXITY, PERPLEXITY))
+    perplexity = float(np.clip(m / PER_NEIGHBOR, SMALLEST_PERPLEXITY, PERPLEXITY))
     search = NearestNeighbors(n_neighbors=min(m - 1, int(3 * perplexity)), algorithm="brute")
     distance, neighbors = search.fit(X).kneighbors()
     square = distance**2 - distance[:, :1] ** 2  # (m, neighbors)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from manyview.data.views import MultiViewData
 from manyview.inspection.coordinates import joint_coordinates, row_pieces, view_coordinates
-from manyview.inspection.layout import lay_out, principal_axes
+from manyview.inspection.layout import lay_out
 from manyview.solver.inference import Fitted
 from manyview.utils.types import FloatArray, IntArray
 
@@ -58,5 +58,5 @@ def place_view(fitted: Fitted, data: MultiViewData, v: int, rows: NDArray[np.int
     has_it = np.ones(len(rows), dtype=bool) if data.present is None else data.present[rows, v]
     points = np.full((len(rows), 2), np.nan)
     if has_it.any():
-        points[has_it] = principal_axes(view_coordinates(fitted, data, v, rows[has_it]))
+        points[has_it] = view_coordinates(fitted, data, v, rows[has_it])
     return points
