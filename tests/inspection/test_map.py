@@ -16,7 +16,8 @@ from manyview import OMVCDR, MultiViewData
 from manyview.data import open_rows
 from manyview.datasets import load_digits_views, make_multiview_blobs
 from manyview.inspection.coordinates import joint_coordinates
-from manyview.inspection.map import draw_rows, embed_rows, place_samples, place_view
+from manyview.inspection.layout import lay_out
+from manyview.inspection.map import draw_rows, embed_rows, place_view
 
 LONG = 4.0  # median edges: longer ones are gaps
 SHARES = (0.30, 0.22, 0.16, 0.12, 0.09, 0.06, 0.03, 0.02)
@@ -93,6 +94,7 @@ def test_noise_gives_one_heap(rng, shape, kind):
     model = fitted(views, 4)
     points, space, explanation = mapped(model)
     assert n_islands(points) == 1
+    assert n_islands(explanation.axes_map.to_numpy()) == 1
     assert purity(points, model.labels_) <= purity(space, model.labels_) + 0.05
     for table, view in zip(explanation.view_maps.values(), views, strict=True):
         assert n_islands(table.to_numpy()) == 1
@@ -242,16 +244,36 @@ def test_a_view_is_placed_along_its_principal_axes(rng):
     assert abs(np.corrcoef(points[:, 0], X[:, 1])[0, 1]) > 0.99
 
 
-def test_places_depend_neither_on_the_pieces_nor_on_the_order_of_reading(rng, monkeypatch):
-    data = MultiViewData.of(noise((300, 20, 10), "normal", rng))
+def test_coordinates_do_not_depend_on_the_pieces(rng, monkeypatch):
+    """Also where some pieces lack a view and others do not."""
+    present = np.ones((300, 2), dtype=bool)
+    present[40:50, 1] = False
+    data = MultiViewData.of(noise((300, 20, 10), "normal", rng), present=present)
     model = fitted(data, 3)
-    whole = place_samples(model._fitted, data, np.arange(300))
+    whole = joint_coordinates(model._fitted, data, np.arange(300))
     monkeypatch.setattr("manyview.inspection.coordinates.PIECE_ROWS", 37)
-    coordinates = joint_coordinates(model._fitted, data, np.arange(300))
-    assert len(coordinates) == len(whole) == 300
-    monkeypatch.undo()
-    again = joint_coordinates(model._fitted, data, np.arange(300))
-    np.testing.assert_allclose(coordinates, again, atol=1e-10)
+    parts = joint_coordinates(model._fitted, data, np.arange(300))
+    np.testing.assert_allclose(parts, whole, atol=1e-10)
+
+
+def test_further_samples_lie_beside_a_landmark_that_resembles_them(rng, monkeypatch):
+    """Landmarks are at their own place; the others stay near, and fill the same area."""
+    X = rng.normal(size=(600, 3))
+    monkeypatch.setattr("manyview.inspection.layout.N_LANDMARKS", 200)
+    points = lay_out(X)
+    nearest = NearestNeighbors(n_neighbors=30).fit(points).kneighbors(return_distance=False)
+    apart = np.linalg.norm(X[nearest] - X[:, None], axis=2).mean()
+    assert apart < 0.6 * pdist(X).mean()
+    assert len(np.unique(points, axis=0)) == 600
+    assert n_islands(points) == 1
+
+
+def test_principal_axes_of_all_views(rng):
+    views, target = touching(rng, 8)
+    explanation = fitted(views, 2).explain()
+    along = explanation.axes_map["x"].to_numpy()
+    assert abs(np.corrcoef(along, target)[0, 1]) > 0.9
+    assert explanation.axes_map.index.equals(explanation.map.index)
 
 
 def test_few_samples_are_all_drawn():

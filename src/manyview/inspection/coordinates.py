@@ -24,26 +24,30 @@ from manyview.solver.problem import Problem, apply_scalings, set_baselines
 from manyview.utils.types import FloatArray
 
 PIECE_ROWS = 8192
-N_AXES_ROWS = 2000  # samples whose SVD gives the bases
-N_PROJECTED = 50  # coordinates of all views, of which the principal components are kept
-N_OF_VIEW = 10  # the same for one view
-FEWEST_KEPT, PER_CLUSTER = 10, 2  # principal components; the rest would be noise
+N_AXES_ROWS = 1000  # samples whose SVD gives the bases
+FEWEST_JOINT, MOST_JOINT = 10, 50  # principal components of all views
+PER_CLUSTER = 2  # of them; more would be noise
+SPARE = 10  # coordinates beside those that are kept as principal components
 LOST = 1e-6  # of the largest singular value: below, a coordinate is rounding noise
 
 
 def row_pieces(rows: NDArray[np.intp]) -> Iterator[Any]:
-    """Pieces of sorted positions; slices, which avoid copies, if they are contiguous."""
+    """Pieces of sorted positions."""
     for start in range(0, len(rows), PIECE_ROWS):
-        piece = rows[start : start + PIECE_ROWS]
-        is_run = piece[-1] - piece[0] + 1 == len(piece)
-        yield slice(int(piece[0]), int(piece[-1]) + 1) if is_run else piece
+        yield _as_slice(rows[start : start + PIECE_ROWS])
+
+
+def _as_slice(rows: NDArray[np.intp]) -> Any:
+    """Sorted positions as a slice, which avoids a copy, if they are contiguous."""
+    is_run = rows[-1] - rows[0] + 1 == len(rows)
+    return slice(int(rows[0]), int(rows[-1]) + 1) if is_run else rows
 
 
 def joint_coordinates(fitted: Fitted, data: MultiViewData, rows: NDArray[np.intp]) -> FloatArray:
     """Leading principal components of some samples by all of their views: (rows, D)."""
     problem = _problem_of(fitted)
-    n_kept = int(np.clip(PER_CLUSTER * problem.n_clusters, FEWEST_KEPT, N_PROJECTED))
-    return principal_components(_coordinates(problem, data, rows, N_PROJECTED), n_kept)
+    n_kept = int(np.clip(PER_CLUSTER * problem.n_clusters, FEWEST_JOINT, MOST_JOINT))
+    return principal_components(_coordinates(problem, data, rows, n_kept + SPARE), n_kept)
 
 
 def view_coordinates(
@@ -58,7 +62,7 @@ def view_coordinates(
         present=None,
     )
     problem = _of_view(_problem_of(fitted), v)
-    return principal_components(_coordinates(problem, alone, rows, N_OF_VIEW), 2)
+    return principal_components(_coordinates(problem, alone, rows, 2 + SPARE), 2)
 
 
 def principal_components(X: FloatArray, n_wanted: int) -> FloatArray:
@@ -94,7 +98,7 @@ def _coordinates(
     """Mean over the present views of the centered rows in the bases: (rows, at most n_most)."""
     rng = np.random.default_rng(0)
     subset = np.sort(rng.permutation(rows)[:N_AXES_ROWS])
-    engine, own = _load(data[subset], problem)
+    engine, own = _load(data[_as_slice(subset)], problem)
     n_features = sum(len(mean) for mean in problem.means)
     own = replace(own, n_clusters=1, dims=(min(n_most, len(subset), n_features),))
     beginning = begin(engine, own, rng)

@@ -90,9 +90,12 @@ class Explanation:
     map : DataFrame, one row per sample of the map
         Position, cluster, confidence, and coordinates x and y: similar samples lie together
         (t-SNE of the scaled views, without the labels). Beyond 100 000 samples, a random subset.
+    axes_map : DataFrame
+        x and y of the same samples along the two principal axes of all views, also without the
+        labels: distances have a meaning, but more than a few clusters overlap.
     view_maps : dict of DataFrames
-        For each view, x and y of the same samples along its two principal axes, also without the
-        labels; NaN for missing views.
+        For each view, x and y of the same samples along its two principal axes; NaN for missing
+        views.
     """
 
     view_weights: pd.DataFrame
@@ -102,6 +105,7 @@ class Explanation:
     doubtful: pd.DataFrame
     confidence: pd.DataFrame
     map: pd.DataFrame
+    axes_map: pd.DataFrame
     view_maps: Mapping[str, pd.DataFrame]
 
     def __repr__(self) -> str:
@@ -123,8 +127,8 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
     profiles = _profiles(model, data)
     rows = draw_rows(labels, N_MAPPED)
     embedding = embed_rows(model.transform, data, rows)  # (rows, D)
-    points = place_samples(model._fitted, data, rows)
     mapped = samples.iloc[rows]
+    places, along_axes = place_samples(model._fitted, data, rows)
     return Explanation(
         view_weights=pd.DataFrame(
             model.cluster_view_weights_,
@@ -138,14 +142,17 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
         exemplars=_exemplars(embedding, mapped, rows),
         doubtful=_doubtful(model, data, samples),
         confidence=samples,
-        map=mapped.assign(position=rows, x=points[:, 0], y=points[:, 1]),
+        map=mapped.assign(position=rows, x=places[:, 0], y=places[:, 1]),
+        axes_map=_as_table(along_axes, mapped.index),
         view_maps={
-            name: pd.DataFrame(
-                place_view(model._fitted, data, v, rows), columns=["x", "y"], index=mapped.index
-            )
+            name: _as_table(place_view(model._fitted, data, v, rows), mapped.index)
             for v, name in enumerate(data.view_names)
         },
     )
+
+
+def _as_table(points: FloatArray, samples: pd.Index) -> pd.DataFrame:
+    return pd.DataFrame(points, columns=["x", "y"], index=samples)
 
 
 def _profiles(model: FittedModel, data: MultiViewData) -> dict[str, Profile]:

@@ -45,12 +45,12 @@ def cluster_means(embedding: NDArray[Any], labels: IntArray, k: int) -> FloatArr
     return np.asarray(members @ embedding, dtype=np.float64)
 
 
-def place_samples(fitted: Fitted, data: MultiViewData, rows: NDArray[np.intp]) -> FloatArray:
-    """Places of samples by all views: neighbors in the joint coordinates stay together.
-
-    Neither the coordinates nor the layout know the labels.
-    """
-    return lay_out(joint_coordinates(fitted, data, rows))
+def place_samples(
+    fitted: Fitted, data: MultiViewData, rows: NDArray[np.intp]
+) -> tuple[FloatArray, FloatArray]:
+    """Places of samples by all views, without the labels: neighbors together; principal axes."""
+    coordinates = joint_coordinates(fitted, data, rows)
+    return lay_out(coordinates), coordinates[:, :2]
 
 
 def place_view(fitted: Fitted, data: MultiViewData, v: int, rows: NDArray[np.intp]) -> FloatArray:
