@@ -22,8 +22,8 @@ with tempfile.TemporaryDirectory() as folder:
 
 # %%
 # ``explain`` returns the tables that the page is made of. The map places similar samples
-# together and knows nothing of the clusters, which only color it. Doubtful samples, the dark dots on
-# the right, mostly lie where clusters touch.
+# together and knows nothing of the clusters, which only color it. Doubtful samples, the dark dots
+# on the right, mostly lie where clusters touch.
 
 import matplotlib.pyplot as plt
 

@@ -120,7 +120,7 @@ def test_distant_clusters_lie_apart(rng):
     views, target = touching(rng, 10)
     points, _, explanation = mapped(fitted(views, 2))
     assert n_islands(points) == 2
-    assert purity(points, target) == 1
+    assert purity(points, target) > 0.99
     assert purity(explanation.view_maps["view_0"].to_numpy(), target) > 0.98
 
 
