@@ -21,8 +21,9 @@ with tempfile.TemporaryDirectory() as folder:
         print(file.name, f"{file.stat().st_size / 1e3:.0f} kB")
 
 # %%
-# ``explain`` returns the tables that the page is made of. The map places each sample between the
-# clusters that it resembles. Dark dots between two clusters are doubtful samples.
+# ``explain`` returns the tables that the page is made of. The map places similar samples
+# together and knows nothing of the clusters, which only color it. Doubtful samples, the dark dots
+# on the right, mostly lie where clusters touch.
 
 import matplotlib.pyplot as plt
 

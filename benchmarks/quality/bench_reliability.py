@@ -175,8 +175,10 @@ def tables(rows: pd.DataFrame) -> str:
     first = markdown(["data", "verdict", *titles], [line for _, line in sorted(lines)])
     empty = rows[rows["kind"] == "noise"]
     of_noise = [
-        [row["data"], row["verdict"], f"{row['excess']:.2f}", f"{row['p']:.2g}"]
-        + [f"{row['stability']:.2f}", f"{row['confidence']:.2f}"]
+        [
+            *(row["data"], row["verdict"], f"{row['excess']:.2f}", f"{row['p']:.2g}"),
+            *(f"{row['stability']:.2f}", f"{row['confidence']:.2f}"),
+        ]
         for _, row in empty.iterrows()
     ]
     titles = ["noise", "verdict", "excess", "p", "stability", "median confidence"]

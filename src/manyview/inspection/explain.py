@@ -19,7 +19,7 @@ from manyview.inspection.map import (
     place_samples,
     place_view,
 )
-from manyview.solver.inference import Assignment
+from manyview.solver.inference import Assignment, Fitted
 from manyview.utils.types import FloatArray, IntArray
 
 DOUBTFUL = 0.5  # confidence below this: at least half as common in one blob
@@ -49,6 +49,7 @@ class FittedModel(Protocol):
     n_iter_: int
     converged_: bool
     engine_: str
+    _fitted: Fitted
 
     def transform(self, X: Any) -> Any:
         """Embed samples."""
@@ -94,10 +95,14 @@ class Explanation:
     confidence : DataFrame, one row per sample
         Cluster and confidence of each sample.
     map : DataFrame, one row per sample of the map
-        Position, cluster, confidence, and coordinates x and y: samples lie between the positions of
-        the clusters, nearer to those that they resemble. Beyond 100 000 samples, a random subset.
+        Position, cluster, confidence, and coordinates x and y: similar samples lie together
+        (t-SNE of the scaled views, without the labels). Beyond 100 000 samples, a random subset.
+    axes_map : DataFrame
+        x and y of the same samples along the two principal axes of all views, also without the
+        labels: distances have a meaning, but more than a few clusters overlap.
     view_maps : dict of DataFrames
-        For each view, x and y of the same samples by its features alone; NaN for missing views.
+        For each view, x and y of the same samples along its two principal axes; NaN for missing
+        views.
     """
 
     clusters: pd.DataFrame
@@ -108,6 +113,7 @@ class Explanation:
     doubtful: pd.DataFrame
     confidence: pd.DataFrame
     map: pd.DataFrame
+    axes_map: pd.DataFrame
     view_maps: Mapping[str, pd.DataFrame]
 
     def __repr__(self) -> str:
@@ -129,8 +135,8 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
     profiles = _profiles(model, data)
     rows = draw_rows(labels, N_MAPPED)
     embedding = embed_rows(model.transform, data, rows)  # (rows, D)
-    points = place_samples(embedding, labels[rows], k)
     mapped = samples.iloc[rows]
+    places, along_axes = place_samples(model._fitted, data, rows)
     return Explanation(
         clusters=_clusters(samples, model.cluster_stability(data)),
         view_weights=pd.DataFrame(
@@ -145,12 +151,11 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
         exemplars=_exemplars(embedding, mapped, rows),
         doubtful=_doubtful(model, data, samples),
         confidence=samples,
-        map=mapped.assign(position=rows, x=points[:, 0], y=points[:, 1]),
+        map=mapped.assign(position=rows, x=places[:, 0], y=places[:, 1]),
+        axes_map=_as_table(along_axes, mapped.index),
         view_maps={
-            name: pd.DataFrame(
-                place_view(data, v, rows, profile), columns=["x", "y"], index=mapped.index
-            )
-            for v, (name, profile) in enumerate(profiles.items())
+            name: _as_table(place_view(model._fitted, data, v, rows), mapped.index)
+            for v, name in enumerate(data.view_names)
         },
     )
 
@@ -169,6 +174,10 @@ def _clusters(samples: pd.DataFrame, stability: FloatArray) -> pd.DataFrame:
             "stability": stability,
         }
     )
+
+
+def _as_table(points: FloatArray, samples: pd.Index) -> pd.DataFrame:
+    return pd.DataFrame(points, columns=["x", "y"], index=samples)
 
 
 def _profiles(model: FittedModel, data: MultiViewData) -> dict[str, Profile]:

@@ -51,7 +51,11 @@ def describe_map(
     places, rows = explanation.map, explanation.map["position"].to_numpy()
     heaviest = sorted(np.argsort(-view_weights, kind="stable")[:MOST_VIEWS])
     shown = [data.view_names[v] for v in heaviest]
-    layouts = [("all views", places), *((name, explanation.view_maps[name]) for name in shown)]
+    layouts = [
+        ("all views", places),
+        ("all views, principal axes", explanation.axes_map),
+        *((name, explanation.view_maps[name]) for name in shown),
+    ]
     return {
         "n_drawn": len(places),
         "cluster": _base64(places["cluster"].to_numpy(), np.uint32),
