@@ -2,9 +2,10 @@
 Confidence of the labels
 ========================
 
-``confidence_`` is, for each sample, the relative margin between its cluster and the second-best
-one: 0 on the border, 1 if no other cluster is near. ``stability_`` is, for the whole fit, the
-agreement of the labels with those of the other starts; 1 if all starts found the same clusters.
+A clustering always returns clusters. ``structure_`` says whether they are more than a partition of
+one shapeless blob of samples: clear, weak or none. ``confidence_`` is, for each label, how much
+rarer labels as distinct would be in such a blob: 0 as common, 1 never. ``stability_`` is, for the
+whole fit, the agreement of the labels with those of the other starts.
 """
 
 from manyview import OMVCDR
@@ -12,6 +13,7 @@ from manyview.datasets import load_digits_views
 
 data, digits = load_digits_views(return_X_y=True)
 model = OMVCDR(n_clusters=10, random_state=0).fit(data)
+print(model.structure_.sentence)
 print(f"stability {model.stability_:.2f}, mean confidence {model.confidence_.mean():.2f}")
 
 # %%
@@ -43,3 +45,11 @@ for cluster, row in enumerate(axes):
 axes[0, 1].set_title("highest", loc="left")
 axes[0, 5].set_title("lowest", loc="left")
 plt.show()
+
+# %%
+# The same number of clusters in noise: nothing is found, and no label has any confidence.
+
+rng = np.random.default_rng(0)
+noise = OMVCDR(n_clusters=10, random_state=0).fit([rng.normal(size=(1797, d)) for d in (64, 40)])
+print(noise.structure_.sentence)
+print(f"largest confidence {noise.confidence_.max():.2f}")
