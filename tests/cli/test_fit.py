@@ -87,7 +87,7 @@ def test_the_terminal_tells_what_was_found_and_what_came_out(run):
     assert max(map(len, out.splitlines())) <= 80
     (row,) = [line.split() for line in out.splitlines() if line.startswith(" protein")]
     assert row[1:] == ["columns", "85", "24", "85", "5", "0"]
-    for text in ("3 clusters of 90 samples", "90 of 90 samples found", "'site'", "constant"):
+    for text in ("90 samples in 3 clear clusters", "90 of 90 samples found", "'site'", "constant"):
         assert text in " ".join(out.split())
     assert "report.html" in out
 
@@ -139,7 +139,7 @@ def test_json_is_all_that_stdout_gets(command, files):
     assert (code, summary["out"], summary["n_clusters"]) == (0, "manyview-run", 3)
     assert sum(summary["sizes"]) == summary["n_samples"] == 85
     assert sum(summary["view_weights"].values()) == pytest.approx(1)
-    assert "3 clusters of 85 samples" in err
+    assert "85 samples in 3 clear clusters" in err
 
 
 def test_columns_that_are_not_tested_are_one_sentence_a_reason(command, files, tmp_path):

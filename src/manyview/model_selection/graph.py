@@ -9,9 +9,9 @@ from scipy import sparse
 from scipy.linalg.lapack import dgeqp3
 from scipy.sparse.linalg import eigsh
 
-from manyview.kernels.block import CHUNK_ROWS
 from manyview.utils.types import FloatArray, IntArray
 
+PIECE_ROWS = 256  # whose distances to all points are held at a time
 FEWEST_NEIGHBORS, MOST_NEIGHBORS = 5, 25
 PRECISION = 1e-4  # of the eigenvalues
 TINY = float(np.finfo(np.float64).tiny)
@@ -52,10 +52,13 @@ def join_neighbors(points: FloatArray, n_neighbors: int | None = None) -> sparse
     s = min(max(FEWEST_NEIGHBORS, min(MOST_NEIGHBORS, wanted)), n - 1)
     squares = np.einsum("ij,ij->i", points, points)  # (n,)
     nearest, distances = np.empty((n, s), dtype=np.int32), np.empty((n, s))
-    unused = np.empty((CHUNK_ROWS, s))
-    for start in range(0, n, CHUNK_ROWS):
-        rows = slice(start, start + CHUNK_ROWS)
-        between = squares[rows, None] + squares - 2 * points[rows] @ points.T  # (rows, n)
+    unused = np.empty((PIECE_ROWS, s))
+    for start in range(0, n, PIECE_ROWS):
+        rows = slice(start, start + PIECE_ROWS)
+        between = points[rows] @ points.T  # (rows, n)
+        between *= -2
+        between += squares[rows, None]
+        between += squares
         own = np.arange(len(between))
         between[own, start + own] = np.inf
         nearest_shares(between, nearest[rows], unused[: len(between)])  # faster than argpartition

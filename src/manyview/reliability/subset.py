@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,7 @@ from numpy.random import Generator
 
 from manyview.data.views import MultiViewData
 from manyview.engines import choose_engine
+from manyview.exceptions import DataWarning
 from manyview.model_selection.sample import Coordinates, locate
 from manyview.solver.alternation import Schedule
 from manyview.solver.fitting import fit
@@ -44,7 +46,9 @@ class Subset:
         engine.load(data, None)
         settings = replace(self.settings, scale=None, latent_dims=None)
         rng, silent = np.random.default_rng(seed), make_callback(None, 0)
-        fit(engine, settings, SCHEDULE, data.view_names, rng, silent, lambda *_: None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # the fit to all samples has warned
+            fit(engine, settings, SCHEDULE, data.view_names, rng, silent, lambda *_: None)
         return np.asarray(engine.gather("labels"))
 
 
@@ -58,7 +62,9 @@ def draw_subset(
     if len(rows) > n_rows:
         rows = np.sort(rng.choice(rows, n_rows, replace=False))
     part = data if len(rows) == data.n_samples else data[rows]
-    coordinates = locate(part, settings.scale, rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        coordinates = locate(part, settings.scale, rng)
     views = [coordinates.points @ _root(share) for share in coordinates.shares]
     filled = [view for view in views if view.shape[1] > 0]
     return Subset(rows, labels[rows], coordinates, filled, settings)
