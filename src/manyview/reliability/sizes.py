@@ -3,8 +3,8 @@
 At small λ, the objective of the model is that of balanced clusters: a large group may be split, and
 two small ones merged. The neighbor graph of a subset has no such preference. Its own partitions
 into as many clusters, one spectral, one merged from small pieces, are compared with the labels: if
-the better one has a clearly larger modularity, and fewer effective clusters, the exponential of the
-entropy of the sizes, then the groups are likely to be unequal.
+the better one keeps most neighbors together, has a clearly larger modularity, and fewer effective
+clusters, the exponential of the entropy of the sizes, then the groups are likely to be unequal.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROWS_PER_CLUSTER = 10  # fewer say nothing on sizes
 PIECES = 3  # per cluster, before they are merged
 CLEARLY = 0.04  # gain in modularity
 FEWER = 0.9  # effective clusters, relative to those of the labels
-GOOD = 0.5  # modularity: below, sizes without structure mean nothing
+GOOD = 0.8  # share of the neighbors that are kept together: below, groups are not clear enough
 
 
 def advise_sizes(
@@ -81,11 +81,18 @@ def advise_sizes(
             _merge(graph, pieces, k),
             key=lambda partition: modularity(graph, partition, k),
         )
-    now, better = modularity(graph, own, k), modularity(graph, free, k)
+    gain = modularity(graph, free, k) - modularity(graph, own, k)
     is_unequal = _n_effective(free) <= FEWER * _n_effective(own)
-    if better < max(now + CLEARLY, GOOD) or not is_unequal:
+    if gain < CLEARLY or not is_unequal or _kept(graph, free) < GOOD:
         return None
-    return _tell(graph, own, free)
+    return (
+        f"The model prefers clusters of equal size, and the groups look unequal: the clusters have "
+        f"{_sizes(own)} of the samples; a partition without that preference has {_sizes(free)}, "
+        f"and keeps {_kept(graph, free):.0%} of the neighbors together instead of "
+        f"{_kept(graph, own):.0%}. A large group may have been split, and small ones merged. Try "
+        "twice as many clusters, and merge those that belong together; a larger lam, such as "
+        "lam=5, helps in some cases."
+    )
 
 
 def _merge(graph: sparse.csr_array, pieces: IntArray, n_clusters: int) -> IntArray:
@@ -116,21 +123,12 @@ def _n_effective(labels: IntArray) -> float:
     return float(np.exp(-(shares * np.log(shares)).sum()))
 
 
-def _tell(graph: sparse.csr_array, own: IntArray, free: IntArray) -> str:
-    """The sentences."""
+def _kept(graph: sparse.csr_array, labels: IntArray) -> float:
+    """Share of the edge weight inside clusters."""
+    source = np.repeat(labels, np.diff(graph.indptr))
+    return float(graph.data @ (source == labels[graph.indices]) / graph.data.sum())
 
-    def sizes(labels: IntArray) -> str:
-        shares = np.bincount(labels) / len(labels)
-        return f"from {shares[shares > 0].min():.0%} to {shares.max():.0%}"
 
-    def kept(labels: IntArray) -> float:
-        source = np.repeat(labels, np.diff(graph.indptr))
-        return float(graph.data @ (source == labels[graph.indices]) / graph.data.sum())
-
-    return (
-        f"The model prefers clusters of equal size, and the groups look unequal: the clusters have "
-        f"sizes {sizes(own)} of the samples; a partition without that preference has sizes "
-        f"{sizes(free)}, and keeps {kept(free):.0%} of the neighbors together instead of "
-        f"{kept(own):.0%}. A large group may have been split, and small ones merged. Try a larger "
-        "lam, such as lam=5, or more clusters, of which those that belong together are merged."
-    )
+def _sizes(labels: IntArray) -> str:
+    shares = np.bincount(labels) / len(labels)
+    return f"{shares[shares > 0].min():.0%} to {shares.max():.0%}"
