@@ -175,6 +175,17 @@ def test_clusters_are_found_where_no_sample_has_all_views(seed):
     assert (choice.n_clusters, choice.has_structure) == (4, True)
 
 
+def test_samples_that_lack_a_view_are_counted_with_the_others():
+    """The 80 samples with all views look like six clusters; all 240 are eight."""
+    data = make_multiview_blobs(
+        240, (40, 30, 10), n_clusters=8, separation=5.0, random_state=1
+    ).data
+    views = [np.array(view) for view in data.views]
+    views[2][80:] = np.nan
+    assert choose([view[:80] for view in views], tune=False, random_state=1).n_clusters == 6
+    assert choose(views, tune=False, random_state=1).n_clusters == 8
+
+
 @pytest.mark.parametrize("share", [0.08, 0.3, 0.6])
 def test_missing_views_of_noise_are_no_structure(share):
     assert not choose(patients(0, share, n_clusters=1), tune=False, random_state=0).has_structure
@@ -192,15 +203,19 @@ def test_views_that_no_sample_links_are_not_compared():
 
 def test_samples_with_all_views_come_first():
     data = make_multiview_blobs(600, n_clusters=6, missing_rate=0.3, random_state=0).data
-    drawn = draw_sample(data, 2000, np.random.default_rng(0))
-    assert drawn.present.all()
-    assert drawn.n_samples == data.present.all(axis=1).sum()
+    n_whole = data.present.all(axis=1).sum()
+    rng = np.random.default_rng(0)
+    assert draw_sample(data, 2000, rng) is data
+    for drawn in (draw_sample(data, n_whole, rng), draw_sample(data, 900, rng, only_complete=True)):
+        assert drawn.present.all()
+        assert drawn.n_samples == n_whole
     assert choose(data, range(2, 16), random_state=0).n_clusters == 6
 
 
-def test_where_few_samples_are_complete_all_are_looked_at():
-    data = make_multiview_blobs(200, n_clusters=3, missing_rate=0.4, random_state=0).data
-    assert draw_sample(data, 2000, np.random.default_rng(0)) is data
+def test_samples_with_all_views_are_used_alone_where_that_is_clearer():
+    choice = choose(patients(3, 0.6), tune=False, random_state=3)
+    assert choice.sentence.startswith("4 clusters")
+    assert "on 60 samples" in choice.sentence  # of 150
 
 
 def test_the_same_seed_gives_the_same_table_and_threads_do_not_matter():

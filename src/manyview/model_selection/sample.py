@@ -20,8 +20,8 @@ from manyview.utils.types import FloatArray
 
 N_COORDINATES = 60
 N_MIXED = 16  # rows in a linear combination: enough for it to be nearly normal
-FEWEST_COMPLETE = 60  # samples with all views, and at least this share of all:
-LEAST_COMPLETE = 1 / 3  # then the others, whose coordinates are estimated, are left out
+FEWEST_COMPLETE = 60  # samples with all views, and at least this share of the subset:
+LEAST_COMPLETE = 1 / 3  # then the others, whose coordinates are estimated, can be left out
 TINY = float(np.finfo(np.float64).tiny)
 LOST = 1e-6  # of the largest singular value: below, a coordinate is rounding noise
 
@@ -67,18 +67,27 @@ class Coordinates:
         return total if self.completion is None else self.completion.apply(total)
 
 
-def draw_sample(data: MultiViewData, n_rows: int, rng: Generator) -> MultiViewData:
-    """At most `n_rows` samples; only those with all views, if there are enough."""
+def draw_sample(
+    data: MultiViewData, n_rows: int, rng: Generator, *, only_complete: bool = False
+) -> MultiViewData:
+    """At most `n_rows` samples; only those with all views, if wanted, or if they are as many."""
     if data.present is not None:
         data = _linked(data, data.present)
     chosen = np.arange(data.n_samples)
     if data.present is not None:
         whole = np.flatnonzero(data.present.all(axis=1))
-        if len(whole) >= max(FEWEST_COMPLETE, LEAST_COMPLETE * min(len(chosen), n_rows)):
-            chosen = whole
+        chosen = whole if only_complete or len(whole) >= n_rows else chosen
     if len(chosen) > n_rows:
         chosen = np.sort(rng.choice(chosen, n_rows, replace=False))
     return data if len(chosen) == data.n_samples else data[chosen]
+
+
+def has_enough_complete(data: MultiViewData, n_rows: int) -> bool:
+    """Whether some samples lack views, and those that have all are enough to be used alone."""
+    if data.present is None or data.present.all():
+        return False
+    n_whole = int(data.present.all(axis=1).sum())
+    return n_whole >= max(FEWEST_COMPLETE, LEAST_COMPLETE * min(data.n_samples, n_rows))
 
 
 def _linked(data: MultiViewData, present: NDArray[np.bool_]) -> MultiViewData:

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from manyview.data.views import MultiViewData
 from manyview.exceptions import DataWarning, NotEnoughSamplesError
 from manyview.model_selection.choice import Choice, decide
 from manyview.model_selection.graph import Spectrum, decompose, join_neighbors, modularity
-from manyview.model_selection.sample import Coordinates, draw_sample, locate
+from manyview.model_selection.sample import Coordinates, draw_sample, has_enough_complete, locate
 from manyview.model_selection.settings import OnProgress, Row, Scale
 from manyview.model_selection.settings import tune as tune_settings
 from manyview.model_selection.significance import p_value
@@ -74,8 +75,8 @@ def choose(
     tune : bool, default=True
         Whether to choose scaling and λ, too, which takes several fits if clusters are not clear.
     max_samples : int, default=2000
-        Size of the subset that is used; only samples with all views, if they are a third of it
-        and at least 60.
+        Size of the subset that is used. Samples that lack views are left out if as many have all,
+        or if structure is clear only without them.
     random_state : int, RandomState or None, default=None
         Seed of the subset, its halves and the blobs.
     n_jobs : int, optional
@@ -108,8 +109,35 @@ def choose(
     ):
         check_parameter(name, value, allowed)
     rng = generator(random_state)
-    rng_settings, rng_blobs = rng.spawn(2)  # the same, whether or not earlier rows are given
-    data = draw_sample(MultiViewData.of(X), max_samples, rng)
+    rng_settings, rng_blobs, rng_whole = rng.spawn(3)  # the same, with or without earlier rows
+    everything = MultiViewData.of(X)
+    data = draw_sample(everything, max_samples, rng)
+    before = [dict(row) for row in rows]
+    done_before = {row["n_clusters"]: row for row in before if "lam" not in row}
+    with limit_threads(1):
+        choice = _count(data, wanted, scale, (rng, rng_blobs), n_jobs, done_before, on_progress)
+        if not choice.has_structure and has_enough_complete(everything, max_samples):
+            whole = draw_sample(everything, max_samples, rng_whole, only_complete=True)
+            second = _count(whole, wanted, scale, (rng_whole, rng_blobs), n_jobs)
+            data, choice = (whole, second) if second.has_structure else (data, choice)
+        if not tune:
+            return choice
+        k = wanted[0] if len(wanted) == 1 else choice.n_clusters if choice.has_structure else 1
+        tried = [row for row in before if "lam" in row and row["n_clusters"] == k]
+        how: Any = {"n_jobs": n_jobs, "on_progress": on_progress}
+        return tune_settings(data, choice, k, rng_settings, rows=tried, **how)
+
+
+def _count(
+    data: MultiViewData,
+    wanted: Sequence[int],
+    scale: Scale,
+    rngs: tuple[np.random.Generator, np.random.Generator],  # of the subset, of further blobs
+    n_jobs: int | None,
+    done_before: Mapping[int, Row] = MappingProxyType({}),
+    on_progress: OnProgress | None = None,
+) -> Choice:
+    """The choice of the number of clusters of a subset."""
     several = [k for k in wanted if k > 1]
     candidates = [k for k in several if k <= data.n_samples // 4]
     if not candidates:
@@ -119,21 +147,11 @@ def choose(
             "Provide more samples, or set the number of clusters yourself."
         )
         raise NotEnoughSamplesError(msg)
-    before = [dict(row) for row in rows]
-    done_before = {row["n_clusters"]: row for row in before if "lam" not in row}
-    how: Any = {"n_jobs": n_jobs, "on_progress": on_progress}
-    with limit_threads(1):
-        located = locate(data, scale, rng)
-        evidence = _gather(located, candidates, rng, n_jobs)
-        found = _judge_all(evidence, candidates, done_before, on_progress)
-        tail = partial(evidence.p_value, rng_blobs, n_jobs)
-        choice = decide(found, data.n_samples, tail, may_be_one=wanted[0] == 1)
-        choice = replace(choice, scale=scale)
-        if not tune:
-            return choice
-        k = wanted[0] if len(wanted) == 1 else choice.n_clusters if choice.has_structure else 1
-        tried = [row for row in before if "lam" in row and row["n_clusters"] == k]
-        return tune_settings(data, choice, k, rng_settings, rows=tried, **how)
+    evidence = _gather(locate(data, scale, rngs[0]), candidates, rngs[0], n_jobs)
+    found = _judge_all(evidence, candidates, done_before, on_progress)
+    tail = partial(evidence.p_value, rngs[1], n_jobs)
+    choice = decide(found, data.n_samples, tail, may_be_one=wanted[0] == 1)
+    return replace(choice, scale=scale)
 
 
 def _judge_all(
