@@ -175,7 +175,7 @@ def measure(name: str, source: Source, seed: int) -> dict[str, Any]:
         "seed": seed,
         "n_samples": data.n_samples,
         "classes": np.unique(target).size,
-        "chosen": choice.n_clusters,
+        "chosen": choice.n_clusters if choice.has_structure else 1,
         "confidence": round(choice.confidence, 3),
         "scale": scale_name(choice.scale),
         "lam": choice.lam,

@@ -103,7 +103,12 @@ def test_noise_is_told(tmp_path):
     assert finished.returncode == 0, finished.stderr
     assert "There is no clear structure" in finished.stdout
     told = json.loads((tmp_path / "choose" / "choice.json").read_text())
-    assert (told["n_clusters"], told["has_structure"]) == (1, False)
+    assert not told["has_structure"]
+    assert told["n_clusters"] >= 2
+    assert told["p_value"] > 0.01
+    assert f"Options for manyview fit: --clusters {told['n_clusters']}" in finished.stdout
+    manyview("choose", "noise.npz", "--min", "1", "--max", "9", "--out", "one", cwd=tmp_path)
+    assert json.loads((tmp_path / "one" / "choice.json").read_text())["n_clusters"] == 1
 
 
 @pytest.mark.slow

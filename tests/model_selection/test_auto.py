@@ -21,12 +21,12 @@ def test_auto_takes_the_number_that_is_recommended(tmp_path):
     np.testing.assert_array_equal(loaded.predict(data), model.labels_)
 
 
-def test_without_structure_there_is_one_cluster_and_a_warning():
+def test_without_structure_the_steadiest_split_is_taken_with_a_warning():
     data = make_multiview_blobs(200, n_clusters=1, random_state=0).data
-    with pytest.warns(DataWarning, match="no clear structure"):
+    with pytest.warns(DataWarning, match=r"no clear structure.*steadiest split.*set n_clusters=1"):
         model = OMVCDR("auto", random_state=0).fit(data)
-    assert model.n_clusters_ == 1
-    assert not model.labels_.any()
+    assert model.n_clusters_ == model.choice_.n_clusters >= 2
+    assert len(np.unique(model.labels_)) == model.n_clusters_
 
 
 def test_samples_without_weight_are_not_counted():

@@ -54,6 +54,7 @@ def test_blobs_are_counted(n_clusters):
     choice = choose(data, range(2, 21), random_state=0)
     assert (choice.n_clusters, choice.has_structure) == (n_clusters, True)
     assert choice.confidence > 0.7
+    assert choice.p_value < 0.001
     assert choice.sentence.startswith(f"{n_clusters} clusters, high")
 
 
@@ -75,8 +76,21 @@ def one_view(kind, rng):
 def test_noise_has_no_structure(kind):
     rng = np.random.default_rng(1)
     choice = choose([one_view(kind, rng), one_view(kind, rng)], range(2, 16), random_state=0)
+    assert not choice.has_structure
+    assert choice.n_clusters >= 2
+    assert f"the steadiest split has {choice.n_clusters} clusters" in choice.sentence
+    assert choice.p_value > 0.01
+
+
+def test_one_cluster_is_recommended_on_request_only():
+    noise = make_multiview_blobs(200, n_clusters=1, random_state=0).data
+    choice = choose(noise, range(1, 9), random_state=0)
     assert (choice.n_clusters, choice.has_structure) == (1, False)
-    assert "no clear structure" in choice.sentence
+    assert choice.table["n_clusters"].tolist() == list(range(2, 9))
+    assert choice.sentence.endswith("since it is among the candidates.")
+    assert choose(noise, range(2, 9), random_state=0).p_value == choice.p_value
+    blobs = make_multiview_blobs(200, n_clusters=3, random_state=0).data
+    assert choose(blobs, range(1, 9), random_state=0).n_clusters == 3
 
 
 def test_one_blob_far_from_the_origin_has_no_structure():
@@ -123,17 +137,85 @@ def test_blobs_are_cut_into_every_small_number_and_others_lie_between(monkeypatc
     assert np.abs(quick - full).max() < 0.02
 
 
+def patients(seed, share, n_clusters=4):
+    """150 patients in clusters that touch; a share of them lacks the second view."""
+    rng = np.random.default_rng(seed)
+    blobs = make_multiview_blobs(
+        150, (30, 12), n_clusters=n_clusters, separation=4.0, random_state=seed
+    )
+    first, second = blobs.data.views
+    second[rng.choice(150, round(150 * share), replace=False)] = np.nan
+    return MultiViewData.of({"rna": first, "protein": second})
+
+
+@pytest.mark.parametrize(
+    ("share", "least"), [(0, 6), (0.08, 6), (0.3, 6), pytest.param(0.6, 4, marks=pytest.mark.slow)]
+)
+def test_missing_views_do_not_hide_clusters(share, least):
+    """Before, 8 % of missing rows left three of six data sets without structure."""
+    found = [choose(patients(seed, share), tune=False, random_state=seed) for seed in range(6)]
+    assert sum(one.has_structure and one.n_clusters == 4 for one in found) >= least
+
+
+def one_view_less(seed, n_clusters, separation=5.0):
+    """Three views, of which each sample has two."""
+    blobs = make_multiview_blobs(
+        150, (20, 15, 12), n_clusters=n_clusters, separation=separation, random_state=seed
+    )
+    lost = np.random.default_rng(seed).integers(3, size=150)
+    for v, view in enumerate(blobs.data.views):
+        view[lost == v] = np.nan
+    return MultiViewData.of(list(blobs.data.views))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_clusters_are_found_where_no_sample_has_all_views(seed):
+    """Before, samples with the same views looked like clusters: 12, 11 and 5 of them."""
+    choice = choose(one_view_less(seed, 4), tune=False, random_state=seed)
+    assert (choice.n_clusters, choice.has_structure) == (4, True)
+
+
+def test_samples_that_lack_a_view_are_counted_with_the_others():
+    """The 80 samples with all views look like six clusters; all 240 are eight."""
+    data = make_multiview_blobs(
+        240, (40, 30, 10), n_clusters=8, separation=5.0, random_state=1
+    ).data
+    views = [np.array(view) for view in data.views]
+    views[2][80:] = np.nan
+    assert choose([view[:80] for view in views], tune=False, random_state=1).n_clusters == 6
+    assert choose(views, tune=False, random_state=1).n_clusters == 8
+
+
+@pytest.mark.parametrize("share", [0.08, 0.3, 0.6])
+def test_missing_views_of_noise_are_no_structure(share):
+    assert not choose(patients(0, share, n_clusters=1), tune=False, random_state=0).has_structure
+    assert not choose(one_view_less(0, 1), tune=False, random_state=0).has_structure
+
+
+def test_views_that_no_sample_links_are_not_compared():
+    """Half of the samples have the first view, half the second: two clusters, if compared."""
+    data = make_multiview_blobs(300, n_clusters=1, random_state=0).data
+    data.views[0][:160], data.views[1][160:] = np.nan, np.nan
+    drawn = draw_sample(MultiViewData.of(list(data.views)), 2000, np.random.default_rng(0))
+    assert (drawn.n_samples, drawn.n_views) == (160, 1)
+    assert not choose(list(data.views), tune=False, random_state=0).has_structure
+
+
 def test_samples_with_all_views_come_first():
     data = make_multiview_blobs(600, n_clusters=6, missing_rate=0.3, random_state=0).data
-    drawn = draw_sample(data, 2000, np.random.default_rng(0))
-    assert drawn.present.all()
-    assert drawn.n_samples == data.present.all(axis=1).sum()
+    n_whole = data.present.all(axis=1).sum()
+    rng = np.random.default_rng(0)
+    assert draw_sample(data, 2000, rng) is data
+    for drawn in (draw_sample(data, n_whole, rng), draw_sample(data, 900, rng, only_complete=True)):
+        assert drawn.present.all()
+        assert drawn.n_samples == n_whole
     assert choose(data, range(2, 16), random_state=0).n_clusters == 6
 
 
-def test_where_few_samples_are_complete_all_are_looked_at():
-    data = make_multiview_blobs(200, n_clusters=3, missing_rate=0.4, random_state=0).data
-    assert draw_sample(data, 2000, np.random.default_rng(0)) is data
+def test_samples_with_all_views_are_used_alone_where_that_is_clearer():
+    choice = choose(patients(3, 0.6), tune=False, random_state=3)
+    assert choice.sentence.startswith("4 clusters")
+    assert "on 60 samples" in choice.sentence  # of 150
 
 
 def test_the_same_seed_gives_the_same_table_and_threads_do_not_matter():
@@ -165,27 +247,58 @@ def row(k, modularity, excess, stability):
     return {"n_clusters": k, "modularity": modularity, "excess": excess, "stability": stability}
 
 
+def decided(rows, **how):
+    return decide(rows, 100, lambda k, modularity, n_blobs: n_blobs / 1000, **how)
+
+
 def test_confidence_by_hand():
     """Excess × stability is 0.72; a rival two away with the same score takes half of it."""
     best, beside = row(5, 0.8, 0.8, 0.9), row(6, 0.8, 0.8, 0.9)
-    alone = decide([best, row(9, 0.0, 0.5, 0.5)], 100)
+    alone = decided([best, row(9, 0.0, 0.5, 0.5)])
     assert (alone.n_clusters, alone.confidence) == (5, pytest.approx(0.72))
-    assert decide([best, beside], 100).confidence == pytest.approx(0.72)
-    rivaled = decide([best, {**best, "n_clusters": 7}], 100)
+    assert decided([best, beside]).confidence == pytest.approx(0.72)
+    rivaled = decided([best, {**best, "n_clusters": 7}])
     assert rivaled.confidence == pytest.approx(0.36)
     assert "Nearly as good: 7." in rivaled.sentence
-    weak = decide([row(5, 0.8, 0.4, 0.6)], 100)
+    weak = decided([row(5, 0.8, 0.4, 0.6)])
     assert (weak.has_structure, weak.confidence) == (False, pytest.approx(1 - 0.24 / 0.25))
     assert "There is no clear structure, low" in weak.sentence
+
+
+def test_without_structure_the_largest_product_is_named():
+    """9 clusters have the larger score, 0.9² · 0.3 · √0.5; 3 have the larger excess × stability."""
+    rows = [row(3, 0.5, 0.25, 0.8), row(9, 0.9, 0.3, 0.5)]
+    choice = decided(rows)
+    assert choice.table["score"].idxmax() == 1
+    assert (choice.n_clusters, choice.has_structure, choice.p_value) == (3, False, 0.008)
+    assert "the steadiest split has 3 clusters, but" in choice.sentence
+    assert "the samples is 0.80 (maximum: 1); p-value against one blob: 0.008." in choice.sentence
+    assert decided(rows, may_be_one=True).n_clusters == 1
+
+
+def test_a_partition_that_one_blob_often_reaches_is_no_structure():
+    rows = [row(5, 0.8, 0.8, 0.9)]
+    assert decide(rows, 100, lambda *_: 0.04).has_structure
+    assert not decide(rows, 100, lambda *_: 0.06).has_structure
+
+
+@pytest.mark.parametrize("seed", [1, 7])
+def test_one_long_blob_is_no_structure(seed):
+    """Its modularity varies much from blob to blob; before, these two were clusters."""
+    rng = np.random.default_rng(seed)
+    views = [rng.normal(size=(400, 15)) * np.r_[8, 4, np.ones(13)] for _ in range(2)]
+    assert not choose(views, tune=False, random_state=seed).has_structure
 
 
 def test_equal_rows_are_no_structure():
     assert not choose([np.ones((40, 3)), np.ones((40, 2))], range(2, 6), scale=None).has_structure
 
 
-@pytest.mark.parametrize("candidates", [[], [1, 2], [2.5], ["3"]])
+@pytest.mark.parametrize("candidates", [[], [1], [0, 2], [2.5], ["3"]])
 def test_candidates_that_make_no_sense_are_refused(candidates):
-    with pytest.raises(ValueError, match=r"n_clusters=.*; expected integers >= 2"):
+    with pytest.raises(
+        ValueError, match=r"n_clusters=.*; expected integers >= 1, one of them >= 2"
+    ):
         choose(np.ones((40, 3)), candidates)
 
 

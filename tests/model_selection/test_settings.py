@@ -84,7 +84,7 @@ def test_where_clusters_are_clear_or_absent_nothing_is_tried():
     noise = np.random.default_rng(0).normal(size=(300, 10))
     choice = choose([noise[:, :5], noise[:, 5:]], range(2, 9), scale="z", random_state=0)
     assert (choice.scale, choice.lam, len(choice.settings)) == ("z", 0.5, 0)
-    assert choice.advice.startswith("Keep scale='z' and lam=0.5: without clusters")
+    assert choice.advice.startswith("Keep scale='z' and lam=0.5: without clear clusters")
 
 
 def test_rows_from_before_are_not_fitted_again_and_threads_do_not_matter():

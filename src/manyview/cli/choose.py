@@ -35,6 +35,10 @@ EXAMPLES = """
 
   manyview choose data.mat --min 5 --max 15 --no-tune
 
+[bold]Number of clusters, or none[/]: one cluster if there is no clear structure:
+
+  manyview choose data.mat --min 1
+
 [bold]Scaling and λ[/] for a known number of clusters:
 
   manyview choose data.mat --min 8 --max 8
@@ -132,11 +136,10 @@ def _show(choice: Choice, console: Console) -> None:
             figures = f"{row['lam']:g}", f"{row['view_modularity']:.3f}", f"{row['gain']:+.1%}"
             table.add_row(row["scale"], *figures)
         console.print(table)
-    if choice.has_structure:
-        options = f"--clusters {choice.n_clusters}"
-        if choice.advice:
-            options += f" --scale {scale_name(choice.scale)} --lam {choice.lam:g}"
-        console.print(f"Options for manyview fit: {options}", markup=False)
+    options = f"--clusters {choice.n_clusters}"
+    if choice.advice:
+        options += f" --scale {scale_name(choice.scale)} --lam {choice.lam:g}"
+    console.print(f"Options for manyview fit: {options}", markup=False)
 
 
 def _write(choice: Choice, out: Path) -> None:
@@ -147,6 +150,7 @@ def _write(choice: Choice, out: Path) -> None:
         "n_clusters": choice.n_clusters,
         "has_structure": choice.has_structure,
         "confidence": choice.confidence,
+        "p_value": choice.p_value,
         "sentence": choice.sentence,
         "scale": choice.scale,
         "lam": choice.lam,
@@ -172,7 +176,13 @@ def command(
     paths: Paths,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("choose"),
     fewest: Annotated[
-        int, typer.Option("--min", min=2, metavar="N", help="Smallest number of clusters.")
+        int,
+        typer.Option(
+            "--min",
+            min=1,
+            metavar="N",
+            help="Smallest number of clusters; with 1, no split is recommended without structure.",
+        ),
     ] = 2,
     most: Annotated[
         int, typer.Option("--max", min=2, metavar="N", help="Largest number of clusters.")

@@ -398,6 +398,7 @@ def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]
         "n_samples": result["data"]["n_samples"],
         "n_clusters": result["data"]["n_clusters"],
         "structure": result["structure"],
+        "advice_on_sizes": result["sizes"],
         "sizes": sizes.tolist(),
         "cluster_stability": [row["stability"] for row in result["clusters"]],
         "median_confidence": float(np.median(model.confidence_)),

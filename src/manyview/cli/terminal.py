@@ -84,6 +84,7 @@ def show_result(result: Mapping[str, Any], out: Path, console: Console) -> None:
     for finding in findings.values():
         if finding:
             console.print(escape(finding))
+    show_notes([result["sizes"]] if result["sizes"] else [], console)
     if result["truth"]:
         show_truth(result["truth"], console)
     if result["meta"]:

@@ -6,7 +6,8 @@ procedure on a reference, one blob with the mean and covariance of the subset,
     excess = (Q − Q_blob) / (1 − 1/k − Q_blob),
 
 where 1 − 1/k is that of k unconnected clusters. Its stability is the agreement with partitions of
-the graphs of two halves. Each additional candidate costs only a small QR.
+the graphs of two halves. Each additional candidate costs only a small QR. A p-value compares the
+modularity of the recommended partition with those of further blobs.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -27,9 +30,10 @@ from manyview.data.views import MultiViewData
 from manyview.exceptions import DataWarning, NotEnoughSamplesError
 from manyview.model_selection.choice import Choice, decide
 from manyview.model_selection.graph import Spectrum, decompose, join_neighbors, modularity
-from manyview.model_selection.sample import draw_sample, locate
+from manyview.model_selection.sample import Coordinates, draw_sample, has_enough_complete, locate
 from manyview.model_selection.settings import OnProgress, Row, Scale
 from manyview.model_selection.settings import tune as tune_settings
+from manyview.model_selection.significance import p_value
 from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray, IntArray
 
@@ -38,7 +42,8 @@ N_BLOBS = 2
 FEW = 10  # clusters: blobs are partitioned into every number up to it (long ones need 3 and 4),
 N_LEVELS = 6  # and into this many numbers beyond, between which the modularity is smooth
 CANDIDATES = Allowed(
-    "integers >= 2", lambda ks: len(ks) > 0 and all(is_count(k) and k >= 2 for k in ks)
+    "integers >= 1, one of them >= 2",
+    lambda ks: len(ks) > 0 and all(map(is_count, ks)) and max(ks) >= 2,
 )
 
 
@@ -62,14 +67,16 @@ def choose(
         A list or dict of 2-D arrays, DataFrames or CSR matrices of the same samples, a
         MultiViewData, or one 2-D array.
     n_clusters : iterable of int, default=range(2, 41)
-        The candidates, each at least 2. Those above a quarter of the subset are ignored. With a
+        The candidates. Those above a quarter of the subset are ignored. If there is no clear
+        structure, 1 is recommended if it is among them, and else the steadiest split. With a
         single candidate, scaling and λ are chosen for it, whether or not there is structure.
     scale : None, str or list of str, default="auto"
         Scaling of the views, as in `OMVCDR`; kept unless another scaling is clearly better.
     tune : bool, default=True
         Whether to choose scaling and λ, too, which takes several fits if clusters are not clear.
     max_samples : int, default=2000
-        Size of the subset that is used; only samples with all views, if there are 200 of them.
+        Size of the subset that is used. Samples that lack views are left out if as many have all,
+        or if structure is clear only without them.
     random_state : int, RandomState or None, default=None
         Seed of the subset, its halves and the blobs.
     n_jobs : int, optional
@@ -83,8 +90,8 @@ def choose(
     Returns
     -------
     Choice
-        `n_clusters`, `has_structure`, `confidence`, `sentence` and `table`; `scale`, `lam`,
-        `advice` and `settings`.
+        `n_clusters`, `has_structure`, `confidence`, `sentence`, `table` and `p_value`; `scale`,
+        `lam`, `advice` and `settings`.
 
     Examples
     --------
@@ -102,47 +109,63 @@ def choose(
     ):
         check_parameter(name, value, allowed)
     rng = generator(random_state)
-    rng_settings = rng.spawn(1)[0]  # the same, whether or not earlier rows are given
-    data = draw_sample(MultiViewData.of(X), max_samples, rng)
-    candidates = [k for k in wanted if k <= data.n_samples // 4]
-    if not candidates:
-        msg = (
-            f"Found {data.n_samples} samples; expected at least {4 * wanted[0]}, four per cluster. "
-            "Provide more samples, or set the number of clusters yourself."
-        )
-        raise NotEnoughSamplesError(msg)
+    rng_settings, rng_blobs, rng_whole = rng.spawn(3)  # the same, with or without earlier rows
+    everything = MultiViewData.of(X)
+    data = draw_sample(everything, max_samples, rng)
     before = [dict(row) for row in rows]
     done_before = {row["n_clusters"]: row for row in before if "lam" not in row}
-    how: Any = {"n_jobs": n_jobs, "on_progress": on_progress}
     with limit_threads(1):
-        found = _judge_all(data, candidates, scale, rng, done_before=done_before, **how)
-        choice = replace(decide(found, data.n_samples), scale=scale)
+        choice = _count(data, wanted, scale, (rng, rng_blobs), n_jobs, done_before, on_progress)
+        if not choice.has_structure and has_enough_complete(everything, max_samples):
+            whole = draw_sample(everything, max_samples, rng_whole, only_complete=True)
+            second = _count(whole, wanted, scale, (rng_whole, rng_blobs), n_jobs)
+            data, choice = (whole, second) if second.has_structure else (data, choice)
         if not tune:
             return choice
-        k = wanted[0] if len(wanted) == 1 else choice.n_clusters
+        k = wanted[0] if len(wanted) == 1 else choice.n_clusters if choice.has_structure else 1
         tried = [row for row in before if "lam" in row and row["n_clusters"] == k]
+        how: Any = {"n_jobs": n_jobs, "on_progress": on_progress}
         return tune_settings(data, choice, k, rng_settings, rows=tried, **how)
 
 
-def _judge_all(
+def _count(
     data: MultiViewData,
-    candidates: Sequence[int],
+    wanted: Sequence[int],
     scale: Scale,
-    rng: np.random.Generator,
-    *,
+    rngs: tuple[np.random.Generator, np.random.Generator],  # of the subset, of further blobs
     n_jobs: int | None,
-    on_progress: OnProgress | None,
+    done_before: Mapping[int, Row] = MappingProxyType({}),
+    on_progress: OnProgress | None = None,
+) -> Choice:
+    """The choice of the number of clusters of a subset."""
+    several = [k for k in wanted if k > 1]
+    candidates = [k for k in several if k <= data.n_samples // 4]
+    if not candidates:
+        fewest = 4 * several[0]
+        msg = (
+            f"Found {data.n_samples} samples; expected at least {fewest}, four per cluster. "
+            "Provide more samples, or set the number of clusters yourself."
+        )
+        raise NotEnoughSamplesError(msg)
+    evidence = _gather(locate(data, scale, rngs[0]), candidates, rngs[0], n_jobs)
+    found = _judge_all(evidence, candidates, done_before, on_progress)
+    tail = partial(evidence.p_value, rngs[1], n_jobs)
+    choice = decide(found, data.n_samples, tail, may_be_one=wanted[0] == 1)
+    return replace(choice, scale=scale)
+
+
+def _judge_all(
+    evidence: _Evidence,
+    candidates: Sequence[int],
     done_before: Mapping[int, Row],
+    on_progress: OnProgress | None,
 ) -> list[Row]:
     """One row per candidate; earlier rows are reused."""
     rows = {k: done_before[k] for k in candidates if k in done_before}
-    waiting = [k for k in candidates if k not in rows]
-    if waiting:
-        evidence = _gather(data, scale, candidates, rng, n_jobs)
-        for k in waiting:
-            rows[k] = evidence.judge(k)
-            if on_progress is not None:
-                on_progress(rows[k], len(rows), len(candidates))
+    for k in (k for k in candidates if k not in rows):
+        rows[k] = evidence.judge(k)
+        if on_progress is not None:
+            on_progress(rows[k], len(rows), len(candidates))
     return [rows[k] for k in candidates]
 
 
@@ -166,8 +189,9 @@ class _Cut:
 class _Evidence:
     """Everything that candidates are scored by."""
 
-    points: FloatArray  # (n, D)
+    located: Coordinates
     whole: _Cut
+    blobs: Sequence[_Cut]
     counts: FloatArray  # of clusters
     one_blob: FloatArray  # (levels,), modularity
     halves: Sequence[tuple[IntArray, _Cut]]
@@ -182,7 +206,7 @@ class _Evidence:
             adjusted_rand_score(labels[half], cut.spectrum.partition(n_clusters))
             for half, cut in self.halves
         ]
-        silhouette, davies_bouldin = _compactness(self.points, labels)
+        silhouette, davies_bouldin = _compactness(self.located.points, labels)
         return {
             "n_clusters": n_clusters,
             "modularity": quality,
@@ -194,38 +218,49 @@ class _Evidence:
             "eigengap": float(values[n_clusters - 1] - values[n_clusters]),
         }
 
+    def p_value(
+        self,
+        rng: np.random.Generator,
+        n_jobs: int | None,
+        n_clusters: int,
+        found: float,
+        n_blobs: int,
+    ) -> float:
+        """Chance that one blob reaches a modularity with this number of clusters."""
+        clouds = [self.located.one_blob(rng) for _ in range(n_blobs - len(self.blobs))]
+        further = _cut_all(clouds, n_clusters, rng, n_jobs)
+        return p_value(found, [cut.quality(n_clusters) for cut in (*self.blobs, *further)])
 
-def _gather(
-    data: MultiViewData,
-    scale: Scale,
-    candidates: Sequence[int],
-    rng: np.random.Generator,
-    n_jobs: int | None,
-) -> _Evidence:
-    """Graphs of the subset, of blobs of its shape and of its halves, each with its spectrum."""
-    place = locate(data, scale, rng)
-    halves = np.array_split(rng.permutation(data.n_samples), 2)
-    clouds = [
-        place.points,
-        *(place.one_blob(rng) for _ in range(N_BLOBS)),
-        *(place.points[half] for half in halves),
-    ]
+
+def _cut_all(
+    clouds: Sequence[FloatArray], n_vectors: int, rng: np.random.Generator, n_jobs: int | None
+) -> list[_Cut]:
     seeds = rng.integers(2**31, size=len(clouds))
-    whole, *others = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_Cut.of)(cloud, candidates[-1] + 1, int(seed))
+    cuts = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(_Cut.of)(cloud, n_vectors, int(seed))
         for cloud, seed in zip(clouds, seeds, strict=True)
     )
+    return list(cuts)
+
+
+def _gather(
+    located: Coordinates, candidates: Sequence[int], rng: np.random.Generator, n_jobs: int | None
+) -> _Evidence:
+    """Graphs of the subset, of blobs of its shape and of its halves, each with its spectrum."""
+    halves = np.array_split(rng.permutation(len(located.points)), 2)
+    clouds = [
+        located.points,
+        *(located.one_blob(rng) for _ in range(N_BLOBS)),
+        *(located.points[half] for half in halves),
+    ]
+    whole, *others = _cut_all(clouds, candidates[-1] + 1, rng, n_jobs)
+    blobs, parts = others[:N_BLOBS], others[N_BLOBS:]
     least, most = candidates[0], candidates[-1]
     beyond = np.geomspace(FEW, max(FEW, most), N_LEVELS).round()
     counts = np.unique(np.clip(np.r_[least : FEW + 1, beyond], least, most))
-    one_blob = [[cut.quality(int(k)) for k in counts] for cut in others[:N_BLOBS]]
-    return _Evidence(
-        place.points,
-        whole,
-        counts,
-        np.mean(one_blob, axis=0),
-        list(zip(halves, others[N_BLOBS:], strict=True)),
-    )
+    one_blob = np.mean([[cut.quality(int(k)) for k in counts] for cut in blobs], axis=0)
+    halves_cut = list(zip(halves, parts, strict=True))
+    return _Evidence(located, whole, blobs, counts, one_blob, halves_cut)
 
 
 def _compactness(points: FloatArray, labels: IntArray) -> tuple[float, float]:
@@ -257,5 +292,6 @@ def count_clusters(
     """The choice for `n_clusters="auto"`; warns if there is no clear structure."""
     choice = choose(data, tune=False, scale=scale, random_state=random_state, n_jobs=n_jobs)
     if not choice.has_structure:
-        warnings.warn(choice.sentence, DataWarning, stacklevel=4)
+        use = "It is used all the same; set n_clusters=1 to leave the samples together."
+        warnings.warn(f"{choice.sentence} {use}", DataWarning, stacklevel=4)
     return choice

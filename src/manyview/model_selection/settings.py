@@ -75,7 +75,7 @@ def tune(
     """The choice, with the scaling and λ of largest view modularity, if clearly larger."""
     current = _Setting(choice.scale, choice.lam)
     if n_clusters == 1:
-        reason = "without clusters, settings cannot be compared."
+        reason = "without clear clusters, settings cannot be compared."
         return replace(choice, advice=f"{_keep(current)}: {reason}")
     if choice.has_structure and choice.confidence >= CLEAR:
         reason = "the clusters are so clear that no other setting was tried."

@@ -7,12 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from numpy.random import Generator
 
 from manyview.data.views import MultiViewData
 from manyview.engines import choose_engine
 from manyview.exceptions import DataWarning
-from manyview.model_selection.sample import Coordinates, locate
+from manyview.model_selection.sample import (
+    Coordinates,
+    draw_sample,
+    has_enough_complete,
+    locate,
+)
 from manyview.solver.alternation import Schedule
 from manyview.solver.fitting import fit
 from manyview.solver.problem import Settings
@@ -20,7 +26,6 @@ from manyview.solver.progress import make_callback
 from manyview.utils.types import FloatArray, IntArray
 
 SCHEDULE = Schedule(n_init=1, max_iter=20, tol=1e-4)
-ENOUGH_COMPLETE = 200  # samples; those with missing views have less exact coordinates
 LOST = 1e-9  # of the largest eigenvalue: below, a direction is rounding noise
 
 
@@ -56,12 +61,10 @@ def draw_subset(
     data: MultiViewData, labels: IntArray, settings: Settings, n_rows: int, rng: Generator
 ) -> Subset:
     """At most `n_rows` samples of a fit; only those with all views, if there are enough."""
-    rows = np.arange(data.n_samples)
-    if data.present is not None and data.present.all(axis=1).sum() >= ENOUGH_COMPLETE:
-        rows = np.flatnonzero(data.present.all(axis=1))
-    if len(rows) > n_rows:
-        rows = np.sort(rng.choice(rows, n_rows, replace=False))
-    part = data if len(rows) == data.n_samples else data[rows]
+    numbered = replace(data, sample_names=pd.RangeIndex(data.n_samples))
+    is_enough = has_enough_complete(data, n_rows)
+    part = draw_sample(numbered, n_rows, rng, only_complete=is_enough)
+    rows = np.asarray(part.sample_names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         coordinates = locate(part, settings.scale, rng)

@@ -20,6 +20,7 @@ from scipy import sparse
 from manyview.data.views import MultiViewData
 from manyview.inspection import Explanation, FittedModel
 from manyview.inspection.explain import DOUBTFUL
+from manyview.reliability.sizes import advise_sizes
 from manyview.reliability.stability import RETURNS
 from manyview.report.pictures import as_pictures
 from manyview.report.sample_map import describe_map
@@ -95,6 +96,7 @@ def describe_fit(
         "data": _data(model, data),
         "structure": _structure(model),
         "clusters": _clusters(explanation, images),
+        "sizes": _advice_on_sizes(model, data),
         "truth": None if classes is None else describe_truth(model, data, classes, seconds),
         "confidence": _confidence(model),
         "weights": _weights(model),
@@ -161,6 +163,14 @@ def _described(explanation: Explanation) -> list[int]:
     """Numbers of the largest clusters, in rising order; clusters without samples are left out."""
     sizes = explanation.clusters["size"].sort_values(ascending=False, kind="stable")
     return sorted(int(c) for c in sizes[sizes > 0].index[:N_CLUSTERS])
+
+
+def _advice_on_sizes(model: FittedModel, data: MultiViewData) -> str | None:
+    """What to try if groups look unequal; None if they do not, or if there is no structure."""
+    structure = getattr(model, "structure_", None)
+    if structure is not None and structure.verdict == "none":
+        return None
+    return advise_sizes(data, model.labels_, scale=model.get_params()["scale"])
 
 
 def _structure(model: FittedModel) -> dict[str, Any] | None:

@@ -33,7 +33,12 @@ def render_fit(result: Mapping[str, Any]) -> str:
     str
         The page. All but the map works without JavaScript.
     """
-    given = {"truth": None, "structure": None, **result}  # older versions lack these entries
+    given = {
+        "truth": None,
+        "structure": None,
+        "sizes": None,
+        **result,
+    }  # older versions lack these entries
     truth = given["truth"] or {"table": {"rows": ()}, "methods": [{"metrics": {}}]}
     rows, scores = truth["table"]["rows"], truth["methods"][0]["metrics"]
     return (

@@ -11,7 +11,14 @@ import pytest
 from manyview.datasets.registry import PAPER_SETS
 from manyview.study.paper import paper_results
 from manyview.study.reproduction import judges
-from manyview.study.reproduction.claims import CLAIMED_GAINS, CLAIMS, VERDICTS, judge_claims
+from manyview.study.reproduction.claims import (
+    CLAIMED_GAINS,
+    CLAIMS,
+    VERDICTS,
+    judge_claims,
+    tell_undecided,
+)
+from manyview.study.reproduction.coverage import COLUMNS
 from manyview.study.reproduction.judges import (
     FAILS,
     HOLDS,
@@ -59,6 +66,7 @@ def study(oracle=(), order=(), ablation=(), ablation_order=(), **others):
         "objective": pd.DataFrame(columns=["data", "method", "objective"]),
         "weights": pd.DataFrame(columns=["data", "space", "weight"]),
         "sensitivity": pd.DataFrame(columns=["data", "lam", "acc"]),
+        "coverage": pd.DataFrame(columns=COLUMNS),
         **others,
     }
     return Study(tables, {"bdgp": "BDGP", "hdigit": "Hdigit", "mine": "mine"})
@@ -264,6 +272,38 @@ def test_without_runs_no_claim_is_judged():
     table = judge_claims(empty.tables, empty.titles)
     assert set(table["verdict"]) == {UNCHECKED}
     assert len(table) == len({claim.text for claim in CLAIMS})
+
+
+@pytest.mark.parametrize(
+    ("n_done", "verdicts", "lead"),
+    [
+        (11, [FAILS, HOLDS], "BDGP: "),
+        (2, [UNCHECKED] * 2, "Not decided: 15 of 24 runs were done. So"),
+    ],
+)
+def test_a_part_of_the_runs_decides_nothing(n_done, verdicts, lead):
+    """λ and FMR: two points of the eleven of the grid are no basis for either verdict."""
+    coverage = [
+        ("oracle", "bdgp", PUBLISHED, n_done, 11),
+        ("oracle", "bdgp", "lmvsc", 8, 8),
+        ("order", "bdgp", PUBLISHED, 5, 5),
+        ("label-free", "bdgp", PUBLISHED, 0, 10),  # no claim needs these
+    ]
+    one = study(
+        cells({PUBLISHED: 0.4, "lmvsc": 0.5}),
+        shuffles({PUBLISHED: 0.4}),
+        sensitivity=pd.DataFrame({"data": "bdgp", "lam": [1, 2], "acc": [0.4, 0.4]}),
+        coverage=pd.DataFrame(coverage, columns=COLUMNS),
+    )
+    one.titles.pop("hdigit")
+    table = judge_claims(one.tables, one.titles).set_index("claim")
+    named = ["OMVCDR is better than LMVSC.", "It is insensitive to λ."]
+    assert table.loc[named, "verdict"].tolist() == verdicts
+    assert table.loc[named[0], "evidence"].startswith(lead)
+    assert table.loc[named[0], ["n_done", "n_needed"]].tolist() == [n_done + 13, 24]
+    undecided = tell_undecided(table, one.tables["coverage"])
+    assert undecided.endswith("15 of the 34 runs of the whole study were done.") == (n_done == 2)
+    assert (undecided == "") == (n_done == 11)
 
 
 def test_the_page_in_the_documentation_has_all_claims():

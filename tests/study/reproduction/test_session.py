@@ -129,6 +129,22 @@ def test_the_claims_are_judged_in_a_table_in_markdown_and_on_the_page(study):
         assert f"<li>{verdict}: {n}</li>" in section(study, "claims")
 
 
+def test_a_quick_study_judges_no_claim_by_a_part_of_its_runs(study):
+    table = pd.read_csv(study / "claims.csv").set_index("claim")
+    is_open = table["n_done"] < table["n_needed"]
+    assert set(table.loc[is_open, "verdict"]) == {UNCHECKED}
+    own = table.loc["It is insensitive to λ."]  # 3 of 11 points on each of two sets
+    assert (own["verdict"], own["n_done"], own["n_needed"]) == (UNCHECKED, 6, 22)
+    assert own["evidence"].startswith("Not decided: 6 of 22 runs were done. So far: ")
+    fits = table.loc[
+        "The objective falls monotonically."
+    ]  # one fit for each set, and all are there
+    assert (fits["verdict"], fits["n_done"], fits["n_needed"]) == ("holds", 2, 2)
+    waiting = f"{is_open.sum()} claims wait for runs"
+    assert waiting in section(study, "claims")
+    assert waiting in (study / "claims.md").read_text()
+
+
 def test_shuffled_variants_are_a_stage_of_the_whole_study_alone(folder, monkeypatch):
     monkeypatch.setenv("MANYVIEW_DATA", str(folder))
     for quick in (True, False):
@@ -231,6 +247,7 @@ def test_the_command_line(folder, tmp_path):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "index.html in study" in " ".join(done.stdout.split())
+    assert "claims wait for runs" in " ".join(done.stdout.split())
     assert re.search(r"of\s+the\s+paper's\s+7\s+sets\s+were\s+found", done.stdout)
     assert (tmp_path / "study" / "index.html").exists()
 

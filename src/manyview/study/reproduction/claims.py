@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
 from manyview.datasets.registry import PAPER_SETS
 from manyview.study.reproduction import judges
-from manyview.study.reproduction.judges import ANCHORED, RIVALS, Judge, Study, ahead
+from manyview.study.reproduction.coverage import TRACE, Needs
+from manyview.study.reproduction.judges import ANCHORED, RIVALS, Judge, Judgement, Study
+from manyview.study.reproduction.runs import ABLATION
+from manyview.study.reproduction.scope import PUBLISHED
 from manyview.study.reproduction.tables import METHOD_TITLES, records
-from manyview.study.reproduction.wording import listed
+from manyview.study.reproduction.wording import count, listed
 from manyview.utils.pages import page_environment
 
 VERDICTS = (judges.HOLDS, judges.ONLY_SORTED, judges.FAILS, judges.UNCHECKED)
@@ -32,32 +35,61 @@ PLACES = {  # where the paper discusses a compared method, in addition to its ta
     "lmvsc": "results, last paragraph; running time, 2",
     "awmvc": "introduction; results, last paragraph; ablation, 3",
 }
+COLUMNS = ["claim", "section", "verdict", "evidence", "n_done", "n_needed"]
 ORDINARY = 10_000  # samples; the paper does not say which of its sets are "regular"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper in our words, its section, and the judge."""
+    """A claim of the paper in our words, its section, the judge, and the runs that it needs."""
 
     text: str
     section: str
     judge: Judge
+    needs: Needs = field(default_factory=lambda: Needs({}))
 
 
+def _ahead(
+    text: str,
+    section: str,
+    rivals: Sequence[str],
+    ours: str = PUBLISHED,
+    *,
+    only: Sequence[str] = (),
+    percent: float = 0.0,
+) -> Claim:
+    """A claim that a method is ahead of others: their grids, in file order and shuffled."""
+    methods = [*rivals, ours]
+    variants = [name for name in methods if name in ABLATION]
+    runs = {
+        "oracle": [name for name in methods if name in METHOD_TITLES],
+        "order": [name for name in methods if name == PUBLISHED],
+        "ablation": variants,
+        "ablation-shuffled": variants,
+        TRACE: [name for name in methods if name == "two_step"],
+    }
+    judge = judges.ahead(rivals, ours, only=only, percent=percent)
+    return Claim(text, section, judge, Needs(runs, only))
+
+
+GRID = Needs({"oracle": [PUBLISHED]})
+FITS = Needs({TRACE: [PUBLISHED]})
+TIMES = Needs({"oracle": [*RIVALS, PUBLISHED]})
 CLAIMS = (
-    Claim("One step is better than learning a representation and then running k-means.",
-          "abstract; introduction; ablation", ahead(["two_step"])),
-    Claim("Several latent spaces are better than one of fixed dimension.",
-          "abstract; introduction; ablation, 1", ahead(["omvc"])),
+    _ahead("One step is better than learning a representation and then running k-means.",
+           "abstract; introduction; ablation", ["two_step"]),
+    _ahead("Several latent spaces are better than one of fixed dimension.",
+           "abstract; introduction; ablation, 1", ["omvc"]),
     Claim("The weights pick a suitable latent space by themselves.",
-          "introduction; results, observation 3", judges.weights_choose),
+          "introduction; results, observation 3", judges.weights_choose, FITS),
     Claim("Time grows linearly with the number of samples.",
-          "introduction; time complexity", judges.grows_linearly),
+          "introduction; time complexity", judges.grows_linearly,
+          Needs({"oracle": [PUBLISHED]}, everywhere=True)),
     Claim("Memory grows linearly with the number of samples.",
           "space complexity", judges.not_here(
               "Most sets are too small: a fit fits into memory that the process holds already.")),
     Claim("The objective falls monotonically.", "convergence, proof and experiment",
-          judges.never_rises),
+          judges.never_rises, FITS),
     Claim("Anchor learning is a special case, with bases as anchors and representations as graph.",
           "connection with anchor learning", judges.not_here(
               "A way to read the model, not a result. The constraints differ: bases are "
@@ -67,64 +99,103 @@ CLAIMS = (
           "connection with anchor learning; conclusion", judges.not_here(
               "The paper has no experiment on it, and this study has none either.")),
     Claim("HandWritten is UCI Multiple Features.", "data sets, footnote",
-          judges.handwritten_is_uci),
-    Claim("OMVCDR reaches the values of the table of results.", "results", judges.values_met),
-    Claim("OMVCDR is the best of the eight by ACC on every set.", "results, observation 1",
-          ahead(RIVALS)),
-    *(Claim(f"On {name}, its ACC is {gain:.2f} % above the second best.", "results, observation 1",
-            ahead(RIVALS, only=[FILES[name]], percent=gain))
+          judges.handwritten_is_uci, Needs({"oracle": [PUBLISHED]}, [judges.HANDWRITTEN])),
+    Claim("OMVCDR reaches the values of the table of results.", "results", judges.values_met,
+          GRID),
+    _ahead("OMVCDR is the best of the eight by ACC on every set.", "results, observation 1",
+           RIVALS),
+    *(_ahead(f"On {name}, its ACC is {gain:.2f} % above the second best.",
+             "results, observation 1", RIVALS, only=[FILES[name]], percent=gain)
       for name, gain in CLAIMED_GAINS.items()),
     Claim("By the other metrics its performance is comparable.", "results, observation 1",
-          judges.comparable_scores),
+          judges.comparable_scores,
+          Needs({"oracle": [*RIVALS, PUBLISHED], "order": [PUBLISHED]})),
     Claim("Its variance is zero: results are stable.", "results, observation 2",
-          judges.unchanged_by_shuffling),
-    *(Claim(f"OMVCDR is better than {METHOD_TITLES[rival]}.",
-            PLACES.get(rival, "results, last paragraph"), ahead([rival]))
+          judges.unchanged_by_shuffling, Needs({"order": [PUBLISHED]})),
+    *(_ahead(f"OMVCDR is better than {METHOD_TITLES[rival]}.",
+             PLACES.get(rival, "results, last paragraph"), [rival])
       for rival in RIVALS),
-    Claim(f"On sets of ordinary size (below {ORDINARY} samples) it is better than anchor methods.",
-          "results, observation 4",
-          ahead(ANCHORED, only=[one.file for one in PAPER_SETS if one.n_samples < ORDINARY])),
+    _ahead(f"On sets of ordinary size (below {ORDINARY} samples) it is better than anchor methods.",
+           "results, observation 4", ANCHORED,
+           only=[one.file for one in PAPER_SETS if one.n_samples < ORDINARY]),
     Claim("FMR takes the most time of the eight where it runs at all.", "running time, 1",
-          judges.fmr_is_slowest),
+          judges.fmr_is_slowest, TIMES),
     Claim("OPMC and LMVSC take less time than OMVCDR.", "running time, 2",
-          judges.takes_less_time(["opmc", "lmvsc"])),
+          judges.takes_less_time(["opmc", "lmvsc"]),
+          Needs({"oracle": ["opmc", "lmvsc", PUBLISHED]})),
     Claim("Its time is comparable with that of the others.", "running time, 2",
-          judges.comparable_time),
-    Claim("One space is worse than two.", "ablation, 1", ahead(["omvc"], "omvcdr_2")),
-    Claim("Learned weights of the spaces are better than equal ones.", "ablation, 2",
-          ahead(["omvcdr_alpha"])),
-    Claim("Results decline whenever a part of the method is left out.", "ablation, last paragraph",
-          ahead(["omvc", "omvcdr_2", "omvcdr_alpha", "two_step"])),
+          judges.comparable_time, TIMES),
+    _ahead("One space is worse than two.", "ablation, 1", ["omvc"], "omvcdr_2"),
+    _ahead("Learned weights of the spaces are better than equal ones.", "ablation, 2",
+           ["omvcdr_alpha"]),
+    _ahead("Results decline whenever a part of the method is left out.", "ablation, last paragraph",
+           ["omvc", "omvcdr_2", "omvcdr_alpha", "two_step"]),
     Claim(f"It converges in less than {judges.PAPER_ITERATIONS} iterations.",
-          "convergence, experiment", judges.converges_soon),
+          "convergence, experiment", judges.converges_soon, FITS),
     Claim("With growing λ, performance first rises and then remains stable.",
-          "parameter sensitivity", judges.rises_then_stays),
-    Claim("It is insensitive to λ.", "parameter sensitivity", judges.insensitive),
+          "parameter sensitivity", judges.rises_then_stays, GRID),
+    Claim("It is insensitive to λ.", "parameter sensitivity", judges.insensitive, GRID),
 )  # fmt: skip
 
 
 def judge_claims(tables: Mapping[str, pd.DataFrame], titles: Mapping[str, str]) -> pd.DataFrame:
     """Verdict and evidence for each claim, in the paper's order.
 
+    A claim whose runs are not all there has no verdict, whatever the others say: a larger grid,
+    or more seeds, may turn it.
+
     Parameters
     ----------
     tables : mapping of str to DataFrame
         By name: sets, oracle, order, ablation, ablation_order, time, objective, weights,
-        sensitivity.
+        sensitivity, coverage.
     titles : mapping of str to str
         Names of the data sets by file.
 
     Returns
     -------
     DataFrame
-        claim, section, verdict, evidence.
+        claim, section, verdict, evidence, n_done, n_needed (runs).
     """
     study = Study(tables, titles)
-    rows = [(claim.text, claim.section, *claim.judge(study)) for claim in CLAIMS]
-    return pd.DataFrame(rows, columns=["claim", "section", "verdict", "evidence"])
+    sets = list(FILES.values())
+    rows = []
+    for claim in CLAIMS:
+        n_done, n_needed = claim.needs.count(tables["coverage"], sets)
+        judged = claim.judge(study)
+        if n_done < n_needed:
+            reason = f"Not decided: {n_done} of {count(n_needed, 'run')} were done."
+            judged = Judgement(judges.UNCHECKED, f"{reason} So far: {judged.evidence}")
+        rows.append((claim.text, claim.section, *judged, n_done, n_needed))
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def to_markdown(table: pd.DataFrame, facts: Mapping[str, Any]) -> str:
+def tell_undecided(table: pd.DataFrame, coverage: pd.DataFrame) -> str:
+    """How many claims wait for runs, in a sentence; empty if none does.
+
+    Parameters
+    ----------
+    table : DataFrame
+        As `judge_claims` returns it.
+    coverage : DataFrame
+        As `coverage_table` returns it.
+
+    Returns
+    -------
+    str
+    """
+    n_open = int((table["n_done"] < table["n_needed"]).sum())
+    if n_open == 0:
+        return ""
+    done, needed = coverage["n_done"].sum(), coverage["n_needed"].sum()
+    waits = "waits" if n_open == 1 else "wait"
+    return (
+        f"{count(n_open, 'claim')} {waits} for runs: a part of them decides nothing, and {done:,} "
+        f"of the {needed:,} runs of the whole study were done."
+    )
+
+
+def to_markdown(table: pd.DataFrame, facts: Mapping[str, Any], undecided: str = "") -> str:
     """Render the judged claims as Markdown.
 
     Parameters
@@ -133,6 +204,8 @@ def to_markdown(table: pd.DataFrame, facts: Mapping[str, Any]) -> str:
         As `judge_claims` returns it.
     facts : mapping
         How the study was run: is_quick, sets, n_done, n_runs, time_limit.
+    undecided : str, default=""
+        As `tell_undecided` returns it.
 
     Returns
     -------
@@ -141,5 +214,9 @@ def to_markdown(table: pd.DataFrame, facts: Mapping[str, Any]) -> str:
     counts = table["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
     template = page_environment("manyview.study.reproduction").get_template("claims.md")
     return template.render(
-        facts=facts, sets=listed(facts["sets"]), counts=counts.to_dict(), rows=records(table)
+        facts=facts,
+        sets=listed(facts["sets"]),
+        counts=counts.to_dict(),
+        rows=records(table),
+        undecided=undecided,
     )

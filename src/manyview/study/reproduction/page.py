@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 
-from manyview.study.reproduction.claims import VERDICTS
+from manyview.study.reproduction.claims import VERDICTS, tell_undecided
 from manyview.study.reproduction.figures import INK
 from manyview.study.reproduction.tables import ABLATION_TITLES, METHOD_TITLES, METRICS, records
 from manyview.utils.pages import page_environment
@@ -27,7 +27,8 @@ def summarize(
     Parameters
     ----------
     tables : mapping of str to DataFrame
-        By name: sets, oracle, label_free, order, ablation, time, objective, sensitivity, claims.
+        By name: sets, oracle, label_free, order, ablation, time, objective, sensitivity, claims,
+        coverage.
     figures : mapping of str to str
         As `figures.draw` returns them.
     findings : mapping of str to list of str
@@ -51,6 +52,7 @@ def summarize(
         "claims": {
             "rows": records(tables["claims"]),
             "counts": {one: int((verdicts == one).sum()) for one in VERDICTS},
+            "undecided": tell_undecided(tables["claims"], tables["coverage"]),
         },
         "figures": figures,
         "findings": findings,

@@ -14,6 +14,7 @@ from manyview.exceptions import EngineUnavailableError
 from manyview.persistence.atomic import write_text
 from manyview.study.progress import run_bar
 from manyview.study.reproduction import claims, figures, findings, page, tables
+from manyview.study.reproduction.coverage import coverage_table
 from manyview.study.reproduction.runs import Clock, run_stages, run_traces, stages
 from manyview.study.reproduction.scope import FoundSet, ReproduceRequest, find_sets, set_scope
 
@@ -31,6 +32,7 @@ FILES = {  # tables by name
     "time": "running_time",
     "objective": "objective",
     "sensitivity": "sensitivity",
+    "coverage": "runs_done",
     "claims": "claims",
 }
 
@@ -66,8 +68,10 @@ def reproduce(
         traces = run_traces(scope, runs, clock)
         parts = stages(scope)
         rows = run_stages(parts, runs, clock, n_jobs=request.n_jobs, on_row=bar.on_row)
+    whole = stages(set_scope(ReproduceRequest(sets=request.sets), found))
+    coverage = coverage_table(whole, rows, traces, is_quick=scope.is_quick)
     two_step = traces.pop("two_step")
-    everything = {**_tables(found, rows, two_step), **traces}
+    everything = {**_tables(found, rows, two_step), **traces, "coverage": coverage}
     titles = {one.file: one.title for one in scope.sets}
     everything["claims"] = claims.judge_claims(everything, titles)
     summary = page.summarize(
@@ -116,7 +120,9 @@ def _write(out: Path, everything: Mapping[str, pd.DataFrame], summary: Mapping[s
         write_text(out / f"{file}.csv", table.to_csv(index=False, lineterminator="\n"))
         if name in summary["figures"]:
             write_text(out / f"{file}.svg", summary["figures"][name])
-    write_text(out / "claims.md", claims.to_markdown(everything["claims"], summary["facts"]))
+    undecided = summary["claims"]["undecided"]
+    page_of_claims = claims.to_markdown(everything["claims"], summary["facts"], undecided)
+    write_text(out / "claims.md", page_of_claims)
     write_text(out / "index.html", page.render_page(summary))
 
 
@@ -129,6 +135,8 @@ def _show(summary: Mapping[str, Any], console: Console, out: Path) -> None:
     console.print("claims", style="bold")
     for verdict, n in summary["claims"]["counts"].items():
         console.print(f"  {n} {verdict}", markup=False, highlight=False)
+    if summary["claims"]["undecided"]:
+        console.print(f"  {summary['claims']['undecided']}", markup=False, highlight=False)
     facts = summary["facts"]
     if facts["n_waiting"]:
         console.print(
