@@ -253,7 +253,7 @@ def test_a_folder_below_a_file_is_refused_before_anything_is_read(command, tmp_p
 def test_the_help_shows_examples_in_80_columns(command):
     code, out, _ = command("fit", "--help")
     assert code == 0
-    assert out.count("  manyview fit ") == 7
+    assert out.count("  manyview fit ") == 9
     assert max(map(len, out.splitlines())) <= 80
     assert command("predict", "--help")[1].count("  manyview predict ") == 3
 

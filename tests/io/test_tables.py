@@ -9,8 +9,9 @@ from scipy import sparse
 
 from manyview.exceptions import ViewError
 from manyview.io import read_views
+from manyview.io._keys import is_numbering
 from manyview.io._missing_values import fill
-from manyview.io._table import Table, is_numbering
+from manyview.io._table import Table
 
 SAMPLES = ["TCGA-A1", "TCGA-B7", "TCGA-C3", "TCGA-D9", "TCGA-E5"]
 
@@ -203,7 +204,7 @@ def test_numbers_of_rows_are_no_names(tmp_path):
     with pytest.raises(ViewError, match="has no sample names and 5 rows.*--id"):
         read_views(paths)
     loaded = read_views(write(tmp_path, one=plain, two=plain + 1))
-    assert loaded.notes[0] == "Samples were matched by position: no view has sample names."
+    assert loaded.matching == "Samples were matched by position: no view has sample names."
     assert list(loaded.data.sample_names) == [0, 1, 2, 3, 4]
 
 
@@ -217,7 +218,7 @@ def test_numbers_of_rows_are_names_where_another_file_keeps_some_of_them(tmp_pat
 def test_names_that_disagree_cannot_be_lent_to_a_file_without(tmp_path):
     np.save(tmp_path / "x.npy", np.ones((5, 2)))
     paths = write(tmp_path, rna=RNA, mirna=MIRNA.iloc[::-1])
-    with pytest.raises(ViewError, match="x.npy has no sample names, and .*another order"):
+    with pytest.raises(ViewError, match="rna.csv has sample names.*x.npy has none.*another order"):
         read_views([tmp_path / "x.npy", *paths])
 
 
