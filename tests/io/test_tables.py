@@ -275,6 +275,70 @@ def test_yes_and_no_with_a_gap_are_numbers(tmp_path):
     np.testing.assert_array_equal(data.views[0][:, 1], [1, 0.75, 0, 1, 1])
 
 
+@pytest.mark.parametrize("words", [("yes", "no"), ("Y", "N"), ("True ", "false")])
+def test_yes_and_no_as_text_are_numbers(tmp_path, words):
+    yes, no = words
+    text = f"sample,x,smokes\na,1.5,{yes}\nb,2,{no}\nc,3,\nd,1,{yes}\n"
+    (path,) = write(tmp_path, a=text)
+    loaded = read_views(path, nan="feature-mean")
+    np.testing.assert_allclose(loaded.data.views[0][:, 1], [1, 0, 2 / 3, 1])
+    assert loaded.found.loc[0, "set_aside"] == ""
+    aside = read_views(path, set_aside=["smokes"]).set_aside["smokes"]
+    assert aside.tolist()[:2] == [yes, no]  # known classes keep their words
+
+
+def test_a_spelling_that_differs_is_told(tmp_path):
+    other = MIRNA.rename(index=str.lower)
+    loaded = read_views(write(tmp_path, rna=RNA, mirna=other))
+    assert list(loaded.data.sample_names) == SAMPLES
+    assert loaded.data.present is None
+    assert "'tcga-a1' for 'TCGA-A1'" in loaded.notes[0]
+
+
+def test_an_ending_that_differs_is_named(tmp_path):
+    with pytest.raises(ViewError, match="differ by an ending alone, such as 'TCGA-A1-01' and 'TCG"):
+        read_views(write(tmp_path, rna=RNA, mirna=MIRNA.rename(index=lambda name: f"{name}-01")))
+
+
+def test_names_are_taken_as_they_are_where_their_column_is_given(tmp_path):
+    other = MIRNA.rename(index={SAMPLES[0]: f"{SAMPLES[0]}-01"})
+    paths = write(tmp_path, rna=RNA, mirna=other)
+    with pytest.raises(ViewError, match="1 sample names .* differ by an ending"):
+        read_views(paths)
+    loaded = read_views(paths, id="sample")
+    assert loaded.data.n_samples == 6
+    assert "taken for different samples" in loaded.notes[0]
+
+
+def test_by_position_says_where_names_differ(tmp_path):
+    paths = write(tmp_path, rna=RNA, mirna=MIRNA.iloc[::-1])
+    loaded = read_views(paths, by_position=True)
+    np.testing.assert_array_equal(loaded.data.views[1], MIRNA.to_numpy()[::-1])
+    assert list(loaded.data.sample_names) == SAMPLES
+    assert "name 4 of 5 rows differently, such as row 1: 'TCGA-A1' and 'TCGA-E5'" in loaded.notes[0]
+
+
+def test_few_names_in_common_are_told(tmp_path):
+    other = MIRNA.rename(index={name: f"other{i}" for i, name in enumerate(SAMPLES[1:])})
+    loaded = read_views(write(tmp_path, rna=RNA, mirna=other))
+    assert any("Only 1 of 5 samples" in note for note in loaded.notes)
+
+
+def test_a_column_that_merely_numbers_the_rows_is_no_feature(tmp_path):
+    paths = write(tmp_path, a="nr,x\n1,1.5\n2,2\n3,0\n", b="nr,y\n1,5\n2,6.5\n3,1\n")
+    loaded = read_views(paths)
+    assert loaded.data.n_features == (1, 1)
+    assert "the column 'nr' numbers the rows and was not used as a feature" in loaded.notes[0]
+    assert "by position" in loaded.matching
+
+
+def test_a_table_of_counts_has_no_names_among_its_columns(tmp_path):
+    rng = np.random.default_rng(0)
+    one, two = (pd.DataFrame(rng.integers(0, 10**6, size=(30, 80))) for _ in range(2))
+    one, two = one.add_prefix("a").set_index("a0"), two.add_prefix("b").set_index("b0")
+    assert "no view has sample names" in read_views(write(tmp_path, a=one, b=two)).matching
+
+
 def with_gaps():
     rna = RNA.copy()
     rna.iloc[3] = np.nan

@@ -73,7 +73,7 @@ class Key:
 
     def complete(self, file: str) -> pd.Index:
         """All names; a gap is refused."""
-        return as_names(self.values, file)
+        return self.names if len(self.names) == len(self.values) else as_names(self.values, file)
 
 
 @dataclass(frozen=True)
@@ -171,6 +171,9 @@ def _integer_keys(frame: pd.DataFrame, header: Sequence[str], numbers: Sequence[
         is_possible = ((start % 1 == 0) | is_gap).all(axis=0)
         is_different = (np.diff(np.sort(start, axis=0), axis=0) != 0).all(axis=0)
     is_different &= ~is_gap.any(axis=0)
+    is_different &= is_possible
+    if is_different.sum() > MOST:
+        is_different[:] = False  # a table of counts
     keys = []
     for position in np.flatnonzero(is_possible).tolist():
         j = numbers[position]
@@ -181,8 +184,6 @@ def _integer_keys(frame: pd.DataFrame, header: Sequence[str], numbers: Sequence[
         n_names = column.nunique() if is_whole(column) else 0
         if n_names == len(column) or (has_title and n_names > REPEATED * len(column)):
             keys.append(Key(header[j], column.copy(), "integer", j, position))
-    if len(keys) > MOST:
-        keys = [key for key in keys if key.is_plausible]
     return sorted(keys, key=lambda key: not key.has_id_title)
 
 
@@ -223,6 +224,8 @@ def as_names(values: Any, file: str) -> pd.Index:
 
 def as_text(names: pd.Series) -> pd.Index:
     """Names as text; integers without a decimal point."""
+    if all(type(name) is int for name in names):
+        return pd.Index(list(map(str, names)), dtype=object)
     texts = [
         str(int(name)) if isinstance(name, float) and name.is_integer() else in_one_line(name)
         for name in names
