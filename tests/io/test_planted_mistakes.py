@@ -421,6 +421,53 @@ def the_same_title_with_other_numbers(folder, a, b):
     return write(folder, one, table(b, "y", patient_id=NUMBERS + 100_000))
 
 
+@case(STOP)
+def visits_of_a_few_patients(folder, a, b):
+    columns = {"patient": RANKS // 8, "site": TEXT[np.arange(N) // 7]}
+    return write(folder, table(a, "x", **columns), table(b, "y", **columns))
+
+
+@case(STOP)
+def an_age_in_both_files(folder, a, b):
+    ages = np.round(30 + 40 * np.random.default_rng(0).random(N), 1)
+    return write(folder, table(a, "x", age=ages), table(b, "y", age=ages))
+
+
+@case(MATCH)
+def dates_as_names(folder, a, b):
+    dates = pd.date_range("2020-01-01", periods=N).to_numpy()
+    return write(folder, table(a, "x", seen=dates), table(b, "y", seen=dates), "parquet")
+
+
+@case(MATCH)
+def numbers_in_a_column_and_in_a_header(folder, a, b):
+    table(a, "x", patient_id=NUMBERS).to_csv(folder / "one.csv", index=False)
+    view(b, "y", 5).set_axis(NUMBERS[b]).T.to_csv(folder / "two.csv", index_label="gene")
+    return [folder / "one.csv", folder / "two.csv"]
+
+
+@case(STOP)
+def first_columns_of_numbers_under_other_headers(folder, a, b):
+    return write(folder, table(a, "x", dose=NUMBERS), table(b, "y", price=NUMBERS[::-1]))
+
+
+@case(MATCH, engine="stream")
+def streams_of_columns_under_any_header(folder, a, b):
+    return write(folder, table(a, "x", z=NUMBERS), table(b, "y", z=NUMBERS), "parquet")
+
+
+@case(STOP)
+def vectors_with_a_category_in_another_order(folder, a, b):
+    categories = TEXT[np.arange(N) // 6]
+    return [vectors(folder, "x", a, shelf=categories), vectors(folder, "y", b, shelf=categories)]
+
+
+@case(STOP)
+def names_and_a_number_with_a_letter(folder, a, b):
+    names = np.array([f"P{number}" for number in NUMBERS])
+    return write(folder, table(a, "x", patient_id=names), table(b, "y", patient_id=NUMBERS))
+
+
 def samples_of(view_, features):
     """The sample of each row, as its first feature tells."""
     names = [] if features is None else list(features)

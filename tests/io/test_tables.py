@@ -318,6 +318,16 @@ def test_by_position_says_where_names_differ(tmp_path):
     assert "name 4 of 5 rows differently, such as row 1: 'TCGA-A1' and 'TCGA-E5'" in loaded.notes[0]
 
 
+def test_a_column_that_contradicts_the_names_is_told(tmp_path):
+    ages = [40.5, 31, 66, 57, 49]
+    paths = write(tmp_path, rna=RNA.assign(age=ages), mirna=MIRNA.assign(age=ages[::-1]))
+    assert any(
+        "'age' of" in note and "for other samples" in note for note in read_views(paths).notes
+    )
+    paths = write(tmp_path, rna=RNA.assign(age=ages), mirna=MIRNA.assign(age=ages).iloc[::-1])
+    assert read_views(paths).notes == ()
+
+
 def test_few_names_in_common_are_told(tmp_path):
     other = MIRNA.rename(index={name: f"other{i}" for i, name in enumerate(SAMPLES[1:])})
     loaded = read_views(write(tmp_path, rna=RNA, mirna=other))

@@ -22,6 +22,7 @@ from manyview.exceptions import ViewError
 from manyview.utils.types import IntArray
 
 BATCH_BYTES = 1 << 24
+MOST_NUMBERS = 8  # columns of whole numbers that are examined; a table of counts has more
 
 
 class _Cursor:
@@ -251,16 +252,20 @@ class Arrow(Columns):
 
 
 def _side_columns(schema: Any, vectors: list[str]) -> list[str]:
-    """Columns that may hold sample names: text, whole numbers; of features those called so."""
+    """Columns that may hold sample names: text, whole numbers; of many features those called so."""
     from pyarrow import types
 
     texts = (types.is_string, types.is_large_string, types.is_dictionary)
+    n_numbers = sum(types.is_integer(schema.field(name).type) for name in vectors)
     names = []
     for field in schema:
-        is_number = types.is_integer(field.type)
+        is_number = types.is_integer(field.type) or (
+            types.is_floating(field.type) and is_id_title(field.name)
+        )
         is_text = any(kind(field.type) for kind in texts)
         is_vector = field.name in vectors
-        if (is_number or is_text) and (not is_vector or is_id_title(field.name)):
+        is_possible = not is_vector or n_numbers <= MOST_NUMBERS or is_id_title(field.name)
+        if (is_number or is_text) and is_possible:
             names.append(field.name)
     return names
 

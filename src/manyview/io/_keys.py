@@ -19,6 +19,7 @@ WEIGHT_OF_NUMBERING = 0.25
 ENOUGH = 0.5  # share of the shorter of two columns that makes numbers the same names
 BY_CHANCE = 1 / 3  # share that two columns of different whole numbers may have by chance
 REPEATED = 0.2  # share of different names in a column that is meant to name samples
+NEARLY_ALL = 0.9  # share of different numbers in a column that may name samples in another file
 MOST = 50  # columns of whole numbers without repetition; a table of counts has more
 LOOKED_AT = 64  # rows that rule out most columns
 
@@ -36,12 +37,18 @@ class Key:
     kind: Literal["index", "text", "integer", "header"]
     column: int | None = None
     position: int | None = None
+    is_odd: bool = False  # whole numbers in a table of other numbers
 
     @cached_property
     def names(self) -> pd.Index:
         """Names as text, without gaps."""
         values = pd.Series(np.asarray(self.values, dtype=object))
         return as_text(values[values.notna()])
+
+    @cached_property
+    def rows(self) -> NDArray[np.intp]:
+        """Rows that have a name."""
+        return np.flatnonzero(pd.Series(np.asarray(self.values, dtype=object)).notna())
 
     @cached_property
     def plain(self) -> pd.Index | None:
@@ -69,7 +76,7 @@ class Key:
     @property
     def is_plausible(self) -> bool:
         """Whether it can be names without another table that shares them."""
-        return self.has_id_title or self.position in (None, 0)
+        return self.has_id_title or self.position in (None, 0) or self.is_odd
 
     def complete(self, file: str) -> pd.Index:
         """All names; a gap is refused."""
@@ -104,16 +111,25 @@ def link(a: Key | None, b: Key | None) -> Link:
         share *= 0.0 if is_number else WEIGHT_OF_NUMBERING
     if is_number and share < ENOUGH:
         return Link()
-    is_weak = a.kind == b.kind == "integer" and _may_be_chance(a, b)
-    is_told = has_one_title and a.has_id_title
-    return Link(share, is_folded, has_one_title, is_weak and not is_told)
+    has_id_titles = a.has_id_title and b.has_id_title
+    is_weak = a.kind == b.kind == "integer" and not (has_one_title and has_id_titles)
+    if is_weak and (has_one_title or has_id_titles):
+        is_weak = _may_be_chance(a, b)
+    return Link(share, is_folded, has_one_title, is_weak)
 
 
 def pairing(a: Key, b: Key) -> NDArray[np.intp]:
-    """Row of b for each row of a, -1 where it has none."""
+    """Row of b for each row of a; -1 where it has none, or the name repeats."""
+    ours, theirs = a.names, b.names
     if link(a, b).is_folded and a.plain is not None and b.plain is not None:
-        return b.plain.get_indexer(a.plain)
-    return b.names.get_indexer(a.names)
+        ours, theirs = a.plain, b.plain
+    is_once = ~theirs.duplicated(keep=False)
+    at = theirs[is_once].get_indexer(ours)
+    found = np.where(at >= 0, np.append(b.rows[is_once], -1)[at], -1)
+    found[ours.duplicated(keep=False)] = -1
+    pairs = np.full(len(a.values), -1, dtype=np.intp)
+    pairs[a.rows] = found
+    return pairs
 
 
 def _share(a: pd.Index, b: pd.Index) -> float:
@@ -121,8 +137,10 @@ def _share(a: pd.Index, b: pd.Index) -> float:
 
 
 def _may_be_chance(a: Key, b: Key) -> bool:
-    """Whether so many different numbers lie so near that any two such columns share most."""
+    """Whether numbers lie so near, or so regularly, that any two such columns may share most."""
     numbers = [pd.Series(key.values).dropna().to_numpy(dtype=float) for key in (a, b)]
+    if any(len(np.unique(np.diff(np.sort(part)))) == 1 for part in numbers):
+        return True
     width = max(part.max() for part in numbers) - min(part.min() for part in numbers) + 1
     return bool(max(map(len, numbers)) > BY_CHANCE * width)
 
@@ -133,7 +151,11 @@ def find_keys(frame: pd.DataFrame, header: Sequence[str], numbers: Sequence[int]
     index = [] if is_default else [Key(in_one_line(frame.index.name or ""), frame.index, "index")]
     counting = [key for key in index if key.is_numbering]
     features = set(numbers)
-    texts = [j for j in range(len(header)) if j not in features and is_text(frame.iloc[:, j])]
+    texts = [
+        j
+        for j in range(len(header))
+        if j not in features and (is_text(frame.iloc[:, j]) or frame.iloc[:, j].dtype.kind == "M")
+    ]
     sound, flawed = [], []
     for j in texts:
         key, n_names = (
@@ -165,13 +187,16 @@ def default_key(keys: Sequence[Key]) -> Key | None:
 
 def _integer_keys(frame: pd.DataFrame, header: Sequence[str], numbers: Sequence[int]) -> list[Key]:
     """Columns of whole numbers that differ, and those that are called names though some repeat."""
+    if len(numbers) == 0 or len(frame) < 2:
+        return []
     start = frame.iloc[:LOOKED_AT, list(numbers)].to_numpy(dtype=float, na_value=np.nan)
     is_gap = np.isnan(start)
     with np.errstate(invalid="ignore"):
         is_possible = ((start % 1 == 0) | is_gap).all(axis=0)
-        is_different = (np.diff(np.sort(start, axis=0), axis=0) != 0).all(axis=0)
-    is_different &= ~is_gap.any(axis=0)
-    is_different &= is_possible
+        is_repeated = np.diff(np.sort(start, axis=0), axis=0) == 0
+    is_different = is_repeated.mean(axis=0) <= 1 - NEARLY_ALL
+    is_different &= ~is_gap.any(axis=0) & is_possible
+    is_odd = bool(is_possible.mean() <= ENOUGH)
     if is_different.sum() > MOST:
         is_different[:] = False  # a table of counts
     keys = []
@@ -182,8 +207,8 @@ def _integer_keys(frame: pd.DataFrame, header: Sequence[str], numbers: Sequence[
         if not (has_title or is_different[position]) or column.dtype.kind == "b":
             continue
         n_names = column.nunique() if is_whole(column) else 0
-        if n_names == len(column) or (has_title and n_names > REPEATED * len(column)):
-            keys.append(Key(header[j], column.copy(), "integer", j, position))
+        if n_names > (REPEATED if has_title else NEARLY_ALL) * len(column):
+            keys.append(Key(header[j], column.copy(), "integer", j, position, is_odd))
     return sorted(keys, key=lambda key: not key.has_id_title)
 
 

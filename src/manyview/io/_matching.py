@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 from manyview.exceptions import ViewError
 from manyview.io._keys import ENOUGH, Key, Link, are_row_numbers, link, pairing
@@ -89,13 +90,20 @@ def orient(
 
 def _choices(table: Table, samples: str, by_position: bool) -> list[Choice]:
     """What may name the samples of a table."""
-    header = [] if table.columns is None else [Choice(True, Key("", table.columns, "header"))]
+    names = _feature_names(table)
+    header = [] if names is None else [Choice(True, Key("", names, "header"))]
     if samples == "columns" and table.is_turnable:
         return header or [Choice(True, None)]
     own = [] if table.rows is None else [Key(table.title, table.rows, "index")]
     keys = (own if table.key is None else [table.key]) if by_position else (table.keys or own)
     rows = [Choice(False, key) for key in keys] or [Choice(False, None)]
     return [*rows, *header] if samples == "auto" and _may_turn(table) else rows
+
+
+def _feature_names(table: Table) -> Any:
+    """The header without columns that may name the rows."""
+    keys = [key.title for key in table.keys if key.kind == "integer" and key.is_plausible]
+    return None if table.columns is None else table.columns[~table.columns.isin(keys)]
 
 
 def _told_sides(
@@ -132,7 +140,10 @@ def _best(plans: Sequence[Plan], titled: Sequence[bool | None]) -> Plan:
         and all(said in (None, side) for said, side in zip(titled, plan.sides, strict=True))
     ]
     possible = agreeing or list(plans)
-    sound = [plan for plan in possible if plan.is_sound and plan.shared > 0] or possible
+    sound = [plan for plan in possible if plan.is_sound and plan.shared > 0]
+    most = max(plan.shared for plan in possible)
+    if not any(plan.shared >= most / 2 for plan in sound):
+        sound = possible
     most = max(plan.shared for plan in sound)
     near = [plan for plan in sound if plan.shared >= NEARLY * most]
     return max(
@@ -155,14 +166,7 @@ def _check_certain(tables: Sequence[Table], best: Plan, plans: Sequence[Plan]) -
         )
         raise ViewError(msg)
     for plan in plans:
-        is_rival = (
-            plan.sides == best.sides
-            and plan.is_sound
-            and not plan.is_weak
-            and plan.n_titles >= best.n_titles
-            and all(part.share >= ENOUGH or part.share == 0 for part in plan.links)
-        )
-        if not is_rival:
+        if not _is_rival(plan, best):
             continue
         if _contradict(best, plan):
             msg = (
@@ -171,12 +175,39 @@ def _check_certain(tables: Sequence[Table], best: Plan, plans: Sequence[Plan]) -
                 "i is the same sample in each file."
             )
             raise ViewError(msg)
-        others |= {
-            key.title
-            for key, chosen in zip(plan.keys, best.keys, strict=True)
-            if key is not None and key.kind == "integer" and key.has_id_title and key is not chosen
-        }
+        for key in set(plan.keys) - set(best.keys) if plan.is_sound else ():
+            if key is not None and key.kind == "integer" and key.has_id_title:
+                others.add(key.title)
+    _check_no_better_title(tables, best, others)
     return others
+
+
+def _check_no_better_title(tables: Sequence[Table], best: Plan, others: set[str]) -> None:
+    """Refuse text that is not called a name of samples where another column of a table is."""
+    plain = [k for k in best.keys if k is not None and k.kind == "text" and not k.has_id_title]
+    if not plain or any(table.has_id for table in tables):
+        return
+    for table, used in zip(tables, best.keys, strict=True):
+        for key in table.keys:
+            is_better = key.has_id_title and key.is_sound and not key.is_numbering
+            if is_better and key is not used and key.title not in others:
+                msg = (
+                    f"The tables share the column {plain[0].title!r}, and {table.file} has "
+                    f"{key.title!r} as well, which the others lack; either may name the samples. "
+                    f"Choose with --id {plain[0].title}, or use --by-position if row i is the same "
+                    "sample in each file."
+                )
+                raise ViewError(msg)
+
+
+def _is_rival(plan: Plan, best: Plan) -> bool:
+    """Whether a plan may be right instead; one with flaws only by its headers."""
+    if plan.is_weak or plan.sides != best.sides or any(0 < p.share < ENOUGH for p in plan.links):
+        return False
+    is_called, best_is = (all(k is None or k.has_id_title for k in p.keys) for p in (plan, best))
+    if plan.n_titles >= best.n_titles and (plan.is_sound or not best_is):
+        return True
+    return plan.shared > 0 and is_called and not best_is
 
 
 def _contradict(one: Plan, other: Plan) -> bool:
@@ -184,7 +215,7 @@ def _contradict(one: Plan, other: Plan) -> bool:
     for (a, a2), (b, b2) in combinations(zip(one.keys, other.keys, strict=True), 2):
         if a is None or b is None or a2 is None or b2 is None or (a is a2 and b is b2):
             continue
-        if not (a.is_sound and b.is_sound) or link(a, b).share == 0 or link(a2, b2).share == 0:
+        if link(a, b).share == 0 or link(a2, b2).share == 0:
             continue
         first, second = pairing(a, b), pairing(a2, b2)
         if ((first >= 0) & (second >= 0) & (first != second)).any():

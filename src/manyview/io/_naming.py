@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import combinations, permutations
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from manyview.data.sample_names import first_repeated, folded, without_ending
 from manyview.exceptions import ViewError
@@ -16,6 +19,9 @@ from manyview.io._table import Table
 
 ONE_VIEW = "There is one view, so that no samples had to be matched."
 INSISTED = "Samples were matched by position, as asked: row i of each view is the same sample."
+COMPARED = 100  # columns of two tables
+DISTINCT = 5  # values of a column that would hardly be the same in another order by chance
+DISTINCT_ROWS = 3  # rows from which on whole numbers that differ are worth a note
 NAMELESS = "Samples were matched by position: no view has sample names."
 
 
@@ -51,6 +57,7 @@ def name_samples(tables: Sequence[Table], *, by_position: bool = False) -> Named
         return _by_name(named)
     if len(kept) > 1:
         _refuse_names_in_some(kept)
+        _refuse_another_order(kept)
     names = _row_numbers(kept)
     kept, notes = _without_counters(kept)
     notes += [note for table in kept if (note := _possible_id(table))]
@@ -89,7 +96,7 @@ def _by_name(tables: list[Table]) -> NamedTables:
                 f"Only {n_shared} of {len(table.samples)} samples of {table.file} are in another "
                 "view; check that the names are those of the samples."
             )
-    return NamedTables(tables, matching, notes)
+    return NamedTables(tables, matching, notes + _tell_contradictions(tables))
 
 
 def tell_matching(used: Sequence[tuple[str, bool, Key | None]]) -> str:
@@ -182,6 +189,7 @@ def _insisted(tables: Sequence[Table]) -> NamedTables:
             )
     taken = named[0].samples if named else names
     plain, aside = _without_counters([table for table in tables if table.rows is None])
+    aside += [note for table in plain if (note := _possible_id(table))]
     unnamed = iter(plain)
     kept = [table if table.rows is not None else next(unnamed) for table in tables]
     return NamedTables([replace(table, rows=taken) for table in kept], INSISTED, notes + aside)
@@ -217,14 +225,69 @@ def _refuse_names_in_some(tables: Sequence[Table]) -> None:
             msg = f"{table.file} has sample names ({', '.join(table.samples[:3])}, …) {remedy}"
             raise ViewError(msg)
         for key in table.keys if nameless is not None else ():
-            if key.is_plausible and not key.is_numbering:
+            is_odd = key.kind == "integer" and not (key.is_sound or key.has_id_title)
+            if key.is_plausible and not key.is_numbering and not is_odd:
                 msg = f"The column {key.title!r} of {table.file} may name its samples, {remedy}"
                 raise ViewError(msg)
 
 
+def _refuse_another_order(tables: Sequence[Table]) -> None:
+    """Refuse to match by position if two tables have a column with its values in another order."""
+    for a, b in combinations(tables, 2):
+        if a.values.shape[0] != b.values.shape[0]:
+            continue
+        for title, ours, theirs in _common_columns(a, b):
+            if _is_shuffled(ours, theirs):
+                msg = (
+                    f"{a.file} and {b.file} have no sample names in common, and the column "
+                    f"{title!r} holds the same values in another order, so the rows are not in the "
+                    "same order. Add the same names to each file (--id), or use --by-position if "
+                    "row i is the same sample nevertheless."
+                )
+                raise ViewError(msg)
+
+
+def _tell_contradictions(tables: Sequence[Table]) -> list[str]:
+    """Notes on columns of two tables that hold the same values, for other samples."""
+    notes = []
+    for a, b in combinations(tables, 2):
+        rows = b.samples.get_indexer(a.samples)
+        is_shared = rows >= 0
+        for title, ours, theirs in _common_columns(a, b):
+            if _is_shuffled(ours[is_shared], theirs[rows[is_shared]]):
+                notes.append(
+                    f"The column {title!r} of {a.file} and {b.file} holds the same values for "
+                    "other samples; check that samples were matched by their names (--id)."
+                )
+    return notes
+
+
+def _common_columns(a: Table, b: Table) -> Iterator[tuple[str, NDArray[Any], NDArray[Any]]]:
+    """Columns with one header in two tables: those that were set aside, and some features."""
+    for title in a.others.columns.intersection(b.others.columns)[:COMPARED]:
+        if len(a.others) == a.values.shape[0] and len(b.others) == b.values.shape[0]:
+            ours, theirs = (t.others[title].astype(str).to_numpy(object) for t in (a, b))
+            yield str(title), ours, theirs
+    X, Y = a.values, b.values
+    titles: list[pd.Index] = [pd.Index([]) if t.columns is None else t.columns for t in (a, b)]
+    if isinstance(X, np.ndarray) and isinstance(Y, np.ndarray):
+        for feature in titles[0].intersection(titles[1])[:COMPARED]:
+            i, j = (of.get_indexer(pd.Index([feature]))[0] for of in titles)
+            yield str(feature), np.asarray(X[:, i]), np.asarray(Y[:, j])
+
+
+def _is_shuffled(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """Whether two columns hold the same values, several of them, in another order."""
+    if len(a) < DISTINCT or np.array_equal(a, b):
+        return False
+    ours, theirs = np.sort(a), np.sort(b)
+    return np.array_equal(ours, theirs) and len(np.unique(ours)) >= DISTINCT
+
+
 def _without_counters(tables: Sequence[Table]) -> tuple[list[Table], list[str]]:
     """Set aside a column that is called a name of samples and merely numbers the rows."""
-    kept, notes = [], []
+    kept: list[Table] = []
+    notes = []
     for table in tables:
         counters = [
             key
@@ -246,13 +309,16 @@ def _without_counters(tables: Sequence[Table]) -> tuple[list[Table], list[str]]:
 
 
 def _possible_id(table: Table) -> str | None:
-    """Note on a first column of distinct integers, which may be sample names."""
-    if table.rows is not None or table.columns is None or table.is_turned:
+    """Note on a feature of distinct integers that is the first or called a name of samples."""
+    features = () if table.columns is None else table.columns
+    names = [
+        key.title
+        for key in table.keys
+        if key.kind == "integer" and key.is_plausible and key.is_sound and key.title in features
+    ]
+    if not names or len(table.keys[0].values) < DISTINCT_ROWS:
         return None
-    first = pd.Series(table.values[:, 0])
-    if not first.is_unique or not (first % 1 == 0).all() or len(first) < 3:
-        return None
-    name = table.columns[0]
+    name = names[0]
     return (
         f"{table.file}: column {name!r} has a different integer in every row and was used as a "
         f"feature. Use --id {name} if it names the samples."

@@ -93,7 +93,9 @@ class Table:
             set_aside=tuple(aside),
             others=others,
         )
-        return named if key.position is None else named._without_column(key.position)
+        if key.position is None or self.columns is None:  # rows on disk leave it out themselves
+            return named
+        return named._without_column(key.position)
 
     def _without_column(self, position: int) -> Table:
         """The table without a feature that names its samples."""

@@ -133,7 +133,15 @@ def _table(path: PathLike, view: str, id: str | None) -> Table:
     found = [] if frame.empty else find_keys(frame, list(frame.columns), numbers)
     if has_id:
         found = [Key(str(id), frame[id], "text")]
-    keys = tuple(replace(one, position=None) for one in found)
+    features = list(getattr(rows, "features", ()))
+    keys = tuple(
+        replace(
+            one,
+            position=features.index(one.title) if one.title in features else None,
+            is_odd=len(features) > 2 * len(numbers),
+        )
+        for one in found
+    )
     chosen = keys[0] if has_id else default_key(keys)
     return Table(
         view,
@@ -146,6 +154,7 @@ def _table(path: PathLike, view: str, id: str | None) -> Table:
         has_id=has_id,
         keys=keys,
         key=chosen,
+        others=frame.drop(columns=[one.title for one in keys]),
     )
 
 
