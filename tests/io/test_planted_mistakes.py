@@ -223,6 +223,20 @@ def wells_beside_names(folder, a, b):
     return write(folder, one, table(b, "y", name=TEXT, well=wells[::-1]))
 
 
+@variants(STOP, ["name", "z"])
+def wells_beside_numbers(folder, a, b, title):
+    wells = np.array([f"{'ABCDE'[i // 8]}{i % 8}" for i in range(N)])
+    one = table(a, "x", well=wells, **{title: RANKS})
+    return write(folder, one, table(b, "y", well=wells[::-1], **{title: RANKS}))
+
+
+@case(STOP)
+def wells_and_names_in_one_file(folder, a, b):
+    wells = np.array([f"{'ABCDE'[i // 8]}{i % 8}" for i in range(N)])
+    one = table(a, "x", well=wells, patient_id=NUMBERS)
+    return write(folder, one, table(b, "y", well=wells[::-1]))
+
+
 @case(MATCH)
 def position_in_one_file(folder, a, b):
     one = table(a, "x", position=NUMBERS[::-1] * 3, patient_id=NUMBERS)

@@ -202,9 +202,11 @@ def _check_no_better_title(tables: Sequence[Table], best: Plan, others: set[str]
 
 def _is_rival(plan: Plan, best: Plan) -> bool:
     """Whether a plan may be right instead; one with flaws only by its headers."""
-    if plan.is_weak or plan.sides != best.sides or any(0 < p.share < ENOUGH for p in plan.links):
+    if plan.sides != best.sides or any(0 < part.share < ENOUGH for part in plan.links):
         return False
     is_called, best_is = (all(k is None or k.has_id_title for k in p.keys) for p in (plan, best))
+    if plan.is_weak and (best_is or plan.n_titles == 0):
+        return False
     if plan.n_titles >= best.n_titles and (plan.is_sound or not best_is):
         return True
     return plan.shared > 0 and is_called and not best_is
