@@ -306,6 +306,7 @@ class TestMustWork:
     def test_one_cluster(self, rng, scale):
         self.check([rng.random((30, 3)), rng.random((30, 4))], 1, scale=scale)
 
+    @quiet  # of so many clusters
     @pytest.mark.parametrize("scale", SCALES)
     def test_as_many_clusters_as_samples(self, rng, scale):
         self.check([rng.random((8, 3)), rng.random((8, 4))], 8, scale=scale)
@@ -509,6 +510,7 @@ def test_confidence_is_lower_where_clusters_meet(rng):
     assert model.confidence_[halfway].max() < np.median(model.confidence_[~halfway])
 
 
+@quiet  # of a view that is given twice
 def test_stability_is_the_agreement_of_the_starts(rng):
     clear = [np.repeat(np.eye(3), 40, axis=0) + 0.01 * rng.standard_normal((120, 3))] * 2
     noise = [rng.standard_normal((120, 12)) for _ in range(2)]

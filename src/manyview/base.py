@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import field, fields
 from functools import wraps
@@ -16,9 +17,10 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
+from manyview.data.doubts import find_doubts
 from manyview.data.scaling import SCALINGS, is_scale
 from manyview.data.views import MultiViewData, is_list_of_views, is_one_table, sample_names
-from manyview.exceptions import NotEnoughSamplesError, ViewError
+from manyview.exceptions import DataWarning, NotEnoughSamplesError, ViewError
 
 Class = TypeVar("Class", bound=type)
 
@@ -53,6 +55,7 @@ class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_parameters(self)
         data = validate_views(self, X)
+        warn_of_doubts(self, data)
         self._fit(data)
         self._remember(X, data)
         return self
@@ -123,6 +126,18 @@ def validate_views(
         )
         raise NotEnoughSamplesError(msg)
     return data
+
+
+def warn_of_doubts(estimator: MultiViewClusterer, data: MultiViewData) -> None:
+    """Warn about input of a fit that is valid and probably a mistake."""
+    doubts = find_doubts(data)
+    if data.n_samples > 1 and data.n_samples == estimator.n_clusters:
+        doubts.append(
+            f"n_clusters={estimator.n_clusters} is the number of samples, so that every sample is "
+            "a cluster of its own; use fewer clusters."
+        )
+    for doubt in doubts:
+        warnings.warn(doubt, DataWarning, stacklevel=3)
 
 
 def validate_new_views(

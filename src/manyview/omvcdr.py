@@ -34,6 +34,7 @@ from manyview.base import (
     scale_option,
     validate_new_views,
     validate_views,
+    warn_of_doubts,
 )
 from manyview.data.views import MultiViewData, is_list_of_views
 from manyview.engines import Engine, choose_engine
@@ -257,6 +258,7 @@ class OMVCDR(
         """
         check_parameters(self)
         data = validate_views(self, X, present=present)
+        warn_of_doubts(self, data)
         weights = checked_weights(sample_weight, data.n_samples, min_samples(self))
         counted = slice(None) if weights is None or weights.all() else weights > 0
         k = self._count_clusters(data[counted])

@@ -101,6 +101,7 @@ def test_clusters_are_balanced_where_the_data_have_none(rng):
     assert count.min() > 80
 
 
+@pytest.mark.filterwarnings("ignore::manyview.exceptions.DataWarning")  # constant views
 def test_identical_rows_leave_no_cluster_empty():
     assert len(np.unique(KSums(3, random_state=0).fit_predict(np.ones((9, 2))))) == 3
 

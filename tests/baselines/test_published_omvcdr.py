@@ -151,6 +151,7 @@ def test_csr_views_give_the_labels_of_dense_ones():
     assert found.objective_history_ == pytest.approx(expected.objective_history_, rel=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore::manyview.exceptions.DataWarning")  # constant views
 def test_identical_rows_do_not_break_it():
     model = PublishedOMVCDR(2).fit([np.ones((6, 3)), np.zeros((6, 2))])
     assert np.isfinite(model.objective_history_).all()

@@ -235,6 +235,7 @@ def test_more_components_than_clusters_are_told():
     assert len(np.unique(model.labels_)) == 2
 
 
+@pytest.mark.filterwarnings("ignore::manyview.exceptions.DataWarning")  # constant views
 def test_identical_rows_are_one_component():
     with pytest.warns(ConvergenceWarning, match="components, not into n_clusters=2"):
         model = SFMC(2).fit([np.ones((30, 3)), np.zeros((30, 2))])

@@ -253,7 +253,7 @@ def test_a_folder_below_a_file_is_refused_before_anything_is_read(command, tmp_p
 def test_the_help_shows_examples_in_80_columns(command):
     code, out, _ = command("fit", "--help")
     assert code == 0
-    assert out.count("  manyview fit ") == 7
+    assert out.count("  manyview fit ") == 9
     assert max(map(len, out.splitlines())) <= 80
     assert command("predict", "--help")[1].count("  manyview predict ") == 3
 
@@ -297,14 +297,15 @@ def test_the_commands_of_the_docs_work(command, tables, truth, tmp_path):
     np.save(tmp_path / "new_text.npy", tables["meth"].iloc[:9])
     for part, rows in enumerate(np.array_split(tables["rna"].to_numpy(), 2)):
         np.save(tmp_path / f"img_{part}.npy", rows)
-    captions = pd.DataFrame(
-        {"name": truth.astype(str), "embedding": list(tables["meth"].to_numpy())}
-    )
-    captions.to_parquet(tmp_path / "captions.parquet")
+    np.save(tmp_path / "captions.npy", np.ascontiguousarray(tables["meth"]))
+    for v, (name, view) in enumerate((("images", "rna"), ("captions", "meth"))):
+        columns = {"product_id": np.arange(90) + 1000, "embedding": list(tables[view].to_numpy())}
+        shuffled = pd.DataFrame(columns).sample(frac=1, random_state=v)
+        shuffled.to_parquet(tmp_path / f"{name}.parquet", index=False)
     views = np.empty((1, 2), dtype=object)
     views[0, 0], views[0, 1] = tables["rna"].to_numpy(), tables["protein"].to_numpy()
     savemat(tmp_path / "handwritten.mat", {"X": views, "Y": truth})
-    assert len(shown) == 8
+    assert len(shown) == 9
     for line in shown:
         program, *arguments = shlex.split(line)
         assert program == "manyview"
@@ -316,3 +317,63 @@ def test_no_command_shows_the_help(command):
     assert (code, err) == (2, "")
     assert "Usage: manyview" in out
     assert "Cluster the samples of your files" in " ".join(out.split())
+
+
+class TestMatching:
+    """What the samples were matched by is decided rightly, or asked for, and it is said."""
+
+    IDS = np.random.default_rng(2).choice(np.arange(1000, 9000), 90, replace=False)
+
+    @pytest.fixture
+    def numbered(self, tables, tmp_path):
+        """Two tables with numbers as names, the second in another order."""
+        for v, name in enumerate(("rna", "protein")):
+            table = tables[name].reset_index(drop=True)
+            table.insert(0, "patient_id", self.IDS)
+            table.sample(frac=1, random_state=v).to_csv(tmp_path / f"{name}.csv", index=False)
+        return ["fit", "rna.csv", "protein.csv", "--clusters", 3]
+
+    def test_numbers_that_both_files_have_name_the_samples(self, numbered, command, truth):
+        code, out, err = command(*numbered, "--json")
+        assert code == 0, err
+        said = "Samples were matched by the column 'patient_id' of rna.csv and protein.csv."
+        result = json.loads(Path("manyview-run/result.json").read_text(encoding="utf-8"))
+        assert json.loads(out)["matching"] == result["matching"] == said
+        assert said in " ".join(err.split())
+        assert said in result["notes"]
+        labels = pd.read_csv("manyview-run/labels.csv").set_index("sample")["cluster"]
+        assert clustering_accuracy(truth, labels[self.IDS].to_numpy()) > 0.95
+
+    def test_names_in_one_file_are_asked_for(self, numbered, command):
+        pd.read_csv("protein.csv").drop(columns="patient_id").to_csv("protein.csv", index=False)
+        code, _, err = command(*numbered)
+        assert (code, len(err.splitlines())) == (2, 1)
+        assert "'patient_id' of rna.csv may name its samples" in err
+        assert "--by-position" in err
+        code, out, _ = command(*numbered, "--by-position")
+        assert code == 0
+        assert "by position, as asked" in " ".join(out.split())
+
+    def test_a_file_given_twice_and_as_many_clusters_as_samples_are_told(self, command):
+        pd.DataFrame({"sample": list("abcd"), "x": [1.5, 2, 7, 9], "y": [3.5, 1, 1, 0]}).to_csv(
+            "a.csv", index=False
+        )
+        code, out, err = command("fit", "a.csv", "a.csv", "--clusters", 4)
+        assert code == 0, err
+        said = " ".join(out.split())
+        assert "a.csv was given more than once" in said
+        assert "Views 'a' and 'a_2' hold the same values" in said
+        assert "every sample is a cluster of its own" in said
+
+    def test_new_samples_are_matched_alike(self, numbered, command):
+        assert command(*numbered)[0] == 0
+        code, out, err = command(
+            "predict", "--model", "manyview-run", "rna.csv", "protein.csv", "--json"
+        )
+        assert code == 0, err
+        assert "by the column 'patient_id'" in json.loads(out)["matching"]
+        fitted, new = (
+            pd.read_csv(path).set_index("sample")["cluster"]
+            for path in ("manyview-run/labels.csv", "new_labels.csv")
+        )
+        assert (fitted == new[fitted.index]).all()

@@ -32,25 +32,32 @@ def shards(tables, tmp_path):
 
 def test_views_are_opened_by_pattern_and_key(shards):
     folder, arrays = shards
-    loaded = open_views([folder / "img_*.npy", f"{folder}/txt.parquet::embedding"])
+    paths = [folder / "img_*.npy", f"{folder}/txt.parquet::embedding"]
+    with pytest.raises(ViewError, match="has sample names .s0, s1.*--by-position"):
+        open_views(paths)
+    loaded = open_views(paths, by_position=True)
     assert loaded.data.view_names == ("img", "embedding")
     assert all(isinstance(view, Rows) for view in loaded.data.views)
-    assert list(loaded.data.sample_names[:3]) == [0, 1, 2]
+    assert list(loaded.data.sample_names[:3]) == ["s0", "s1", "s2"]
     for view, X in zip(loaded.data.views, arrays, strict=True):
         np.testing.assert_array_equal(view, X)
     assert loaded.found["features"].tolist() == [20, 24]
     assert loaded.found["format"].tolist() == ["npy", "parquet"]
-    assert "by position" in loaded.notes[0]
+    assert "by position" in loaded.matching
 
 
 def test_a_fit_numbers_the_samples(shards, command):
     _, arrays = shards
+    np.save("txt.npy", np.ascontiguousarray(arrays[1]))
     code, out, err = command(
-        *["fit", "img_*.npy", "txt.parquet::embedding", "--clusters", "3", "--views", "img,txt"],
+        *["fit", "img_*.npy", "txt.npy", "--clusters", "3", "--views", "img,txt"],
         *["--engine", "memory", "--memory", "1GB", "--json", "--out", "run"],
     )
     assert code == 0, err
     assert [row["view"] for row in json.loads(out)["sources"]] == ["img", "txt"]
+    result = json.loads(Path("run/result.json").read_text(encoding="utf-8"))
+    assert json.loads(out)["matching"] == result["matching"]
+    assert "by position: no view has sample names" in result["matching"]
     labels = pd.read_csv("run/labels.csv")
     assert labels["sample"].tolist() == list(range(90))
     expected = OMVCDR(n_clusters=3, random_state=0).fit({"img": arrays[0], "txt": arrays[1]})

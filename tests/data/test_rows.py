@@ -14,7 +14,7 @@ from pyarrow import feather, ipc, parquet
 
 from manyview import open_rows
 from manyview.data import array_files, column_files, rows
-from manyview.data.rows import Rows
+from manyview.data.rows import Picked, Rows
 from manyview.exceptions import EngineUnavailableError, ViewError
 
 zarr = pytest.importorskip("zarr")
@@ -413,3 +413,15 @@ class TestRefusals:
         (tmp_path / f"x{ending}").write_bytes(b"any")
         with pytest.raises(EngineUnavailableError, match=rf"pip install {library}"):
             open_rows(tmp_path / f"x{ending}")
+
+
+def test_rows_in_another_order_are_read_on_demand(view, X):
+    positions = np.random.default_rng(0).permutation(len(X))
+    positions[::7] = -1
+    expected = np.where(positions[:, None] < 0, 0, X[positions]).astype(view.dtype)
+    picked = Picked(view, positions)
+    np.testing.assert_array_equal(picked, expected)
+    np.testing.assert_array_equal(picked[5:23].read(slice(2, 9)), expected[7:14])
+    np.testing.assert_array_equal(picked[[9, 3, 3, 28]], expected[[9, 3, 3, 28]])
+    assert picked.fingerprint() != Picked(view, positions[::-1]).fingerprint()
+    assert isinstance(picked[5:23], Picked)

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 from scipy import sparse
 
-from manyview import MultiViewData
+from manyview import OMVCDR, MultiViewData
 from manyview.data.views import is_list_of_views
-from manyview.exceptions import ViewError
+from manyview.exceptions import DataWarning, ViewError
 
 
 def test_it_knows_its_sizes():
@@ -158,6 +159,44 @@ class TestAlign:
     def test_tables_in_another_order_are_pointed_here(self):
         with pytest.raises(ViewError, match=r"MultiViewData\.align"):
             MultiViewData.of({"rna": self.rna, "protein": self.protein})
+
+
+class TestIndexes:
+    """Frames whose indexes differ are never paired by position without a word."""
+
+    rna = pd.DataFrame({"g": [1.0, 2, 3, 4]}, index=list("abcd"))
+    protein = pd.DataFrame({"p": [4.0, 3, 2, 1]}, index=list("dcba"))
+
+    @pytest.mark.parametrize("fit", [MultiViewData.of, OMVCDR(2).fit, OMVCDR(2).fit_predict])
+    @pytest.mark.parametrize("index", [list("dcba"), list("abce"), [3, 2, 1, 0], None])
+    def test_another_index_is_refused(self, fit, index):
+        protein = self.protein.set_axis(index or pd.RangeIndex(4))
+        with pytest.raises(ViewError, match=r"MultiViewData\.align"):
+            fit({"rna": self.rna, "protein": protein})
+
+    def test_names_and_a_default_index_are_refused_with_both_remedies(self):
+        with pytest.raises(ViewError, match=r"'protein' merely numbers.*align.*to_numpy"):
+            MultiViewData.of({"rna": self.rna, "protein": self.protein.reset_index(drop=True)})
+
+    def test_a_shuffled_default_index_is_refused(self):
+        plain = self.rna.reset_index(drop=True)
+        with pytest.raises(ViewError, match="have different|merely numbers"):
+            MultiViewData.of({"a": plain, "b": plain.iloc[[2, 0, 1, 3]]})
+
+    def test_an_index_that_repeats_is_refused_or_pointed_out(self):
+        twice = self.rna.set_axis(list("abca"))
+        with pytest.raises(ViewError, match="'rna' and 'protein' have sample 'a' twice"):
+            MultiViewData.of({"rna": twice, "protein": self.protein.set_axis(list("abca"))})
+        with pytest.warns(DataWarning, match="'view_0' has sample 'a' twice"):
+            MultiViewData.of(twice)
+
+    @pytest.mark.parametrize("form", [pd.DataFrame, pyarrow.table])
+    def test_names_in_a_column_in_another_order_are_refused(self, form):
+        one = form({"patient_id": [11, 12, 17, 30], "x": [1.0, 2.0, 3.0, 4.0]})
+        other = form({"patient_id": [30, 11, 17, 12], "y": [1.0, 2.0, 3.0, 4.0]})
+        with pytest.raises(ViewError, match=r"column 'patient_id' in another order.*set_index"):
+            MultiViewData.of({"a": one, "b": other})
+        assert MultiViewData.of({"a": one, "b": one}).n_samples == 4
 
 
 @pytest.mark.parametrize("sizes", [[3, 3], [0, 5], [], [6, -1]])

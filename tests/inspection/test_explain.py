@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from manyview import OMVCDR, MultiViewData
 from manyview.datasets import make_multiview_blobs
-from manyview.exceptions import ViewError
+from manyview.exceptions import DataWarning, ViewError
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +145,7 @@ def test_names_of_several_levels_and_equal_names_are_kept():
     tables = {f"v{v}": pd.DataFrame(view, index=index) for v, view in enumerate(blobs.views)}
     explanation = OMVCDR(n_clusters=2, n_init=1, random_state=0).fit(tables).explain()
     assert explanation.confidence.index[1] == ("a", 1)
-    twins = {name: table.set_axis(["x"] * 30) for name, table in tables.items()}
-    explanation = OMVCDR(n_clusters=2, n_init=1, random_state=0).fit(twins).explain()
+    twins = tables["v0"].set_axis(["x"] * 30)
+    with pytest.warns(DataWarning, match="has sample 'x' twice"):
+        explanation = OMVCDR(n_clusters=2, n_init=1, random_state=0).fit(twins).explain()
     assert len(explanation.map) == 30

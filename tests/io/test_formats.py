@@ -113,12 +113,15 @@ def test_a_row_with_a_field_too_many_is_refused(tmp_path):
 def test_arrays_are_matched_by_position(tmp_path):
     np.save(tmp_path / "rna.npy", RNA.to_numpy(dtype=np.float32))
     RNA.to_csv(tmp_path / "named.csv")
-    loaded = read_views([tmp_path / "rna.npy", tmp_path / "named.csv"])
+    paths = [tmp_path / "rna.npy", tmp_path / "named.csv"]
+    with pytest.raises(ViewError, match="named.csv has sample names .*rna.npy has none.*--by-posi"):
+        read_views(paths)
+    loaded = read_views(paths, by_position=True)
     np.testing.assert_array_equal(loaded.data.views[0], RNA.to_numpy(dtype=np.float32))
     assert loaded.data.views[0].dtype == np.float32
     assert isinstance(loaded.data.views[0], np.memmap)  # not copied: it may be large
     assert list(loaded.data.sample_names) == NAMES
-    assert "Samples were matched by position: not all views have sample names." in loaded.notes
+    assert "by position, as asked" in loaded.matching
 
 
 def test_npz_and_mat_hold_several_views(tmp_path):

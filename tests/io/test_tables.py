@@ -9,8 +9,9 @@ from scipy import sparse
 
 from manyview.exceptions import ViewError
 from manyview.io import read_views
+from manyview.io._keys import is_numbering
 from manyview.io._missing_values import fill
-from manyview.io._table import Table, is_numbering
+from manyview.io._table import Table
 
 SAMPLES = ["TCGA-A1", "TCGA-B7", "TCGA-C3", "TCGA-D9", "TCGA-E5"]
 
@@ -203,7 +204,7 @@ def test_numbers_of_rows_are_no_names(tmp_path):
     with pytest.raises(ViewError, match="has no sample names and 5 rows.*--id"):
         read_views(paths)
     loaded = read_views(write(tmp_path, one=plain, two=plain + 1))
-    assert loaded.notes[0] == "Samples were matched by position: no view has sample names."
+    assert loaded.matching == "Samples were matched by position: no view has sample names."
     assert list(loaded.data.sample_names) == [0, 1, 2, 3, 4]
 
 
@@ -217,7 +218,7 @@ def test_numbers_of_rows_are_names_where_another_file_keeps_some_of_them(tmp_pat
 def test_names_that_disagree_cannot_be_lent_to_a_file_without(tmp_path):
     np.save(tmp_path / "x.npy", np.ones((5, 2)))
     paths = write(tmp_path, rna=RNA, mirna=MIRNA.iloc[::-1])
-    with pytest.raises(ViewError, match="x.npy has no sample names, and .*another order"):
+    with pytest.raises(ViewError, match="rna.csv has sample names.*x.npy has none.*another order"):
         read_views([tmp_path / "x.npy", *paths])
 
 
@@ -272,6 +273,80 @@ def test_yes_and_no_with_a_gap_are_numbers(tmp_path):
     frame.to_parquet(tmp_path / "a.parquet")
     data = read_views(tmp_path / "a.parquet", nan="feature-mean").data
     np.testing.assert_array_equal(data.views[0][:, 1], [1, 0.75, 0, 1, 1])
+
+
+@pytest.mark.parametrize("words", [("yes", "no"), ("Y", "N"), ("True ", "false")])
+def test_yes_and_no_as_text_are_numbers(tmp_path, words):
+    yes, no = words
+    text = f"sample,x,smokes\na,1.5,{yes}\nb,2,{no}\nc,3,\nd,1,{yes}\n"
+    (path,) = write(tmp_path, a=text)
+    loaded = read_views(path, nan="feature-mean")
+    np.testing.assert_allclose(loaded.data.views[0][:, 1], [1, 0, 2 / 3, 1])
+    assert loaded.found.loc[0, "set_aside"] == ""
+    aside = read_views(path, set_aside=["smokes"]).set_aside["smokes"]
+    assert aside.tolist()[:2] == [yes, no]  # known classes keep their words
+
+
+def test_a_spelling_that_differs_is_told(tmp_path):
+    other = MIRNA.rename(index=str.lower)
+    loaded = read_views(write(tmp_path, rna=RNA, mirna=other))
+    assert list(loaded.data.sample_names) == SAMPLES
+    assert loaded.data.present is None
+    assert "'tcga-a1' for 'TCGA-A1'" in loaded.notes[0]
+
+
+def test_an_ending_that_differs_is_named(tmp_path):
+    with pytest.raises(ViewError, match="differ by an ending alone, such as 'TCGA-A1-01' and 'TCG"):
+        read_views(write(tmp_path, rna=RNA, mirna=MIRNA.rename(index=lambda name: f"{name}-01")))
+
+
+def test_names_are_taken_as_they_are_where_their_column_is_given(tmp_path):
+    other = MIRNA.rename(index={SAMPLES[0]: f"{SAMPLES[0]}-01"})
+    paths = write(tmp_path, rna=RNA, mirna=other)
+    with pytest.raises(ViewError, match="1 sample names .* differ by an ending"):
+        read_views(paths)
+    loaded = read_views(paths, id="sample")
+    assert loaded.data.n_samples == 6
+    assert "taken for different samples" in loaded.notes[0]
+
+
+def test_by_position_says_where_names_differ(tmp_path):
+    paths = write(tmp_path, rna=RNA, mirna=MIRNA.iloc[::-1])
+    loaded = read_views(paths, by_position=True)
+    np.testing.assert_array_equal(loaded.data.views[1], MIRNA.to_numpy()[::-1])
+    assert list(loaded.data.sample_names) == SAMPLES
+    assert "name 4 of 5 rows differently, such as row 1: 'TCGA-A1' and 'TCGA-E5'" in loaded.notes[0]
+
+
+def test_a_column_that_contradicts_the_names_is_told(tmp_path):
+    ages = [40.5, 31, 66, 57, 49]
+    paths = write(tmp_path, rna=RNA.assign(age=ages), mirna=MIRNA.assign(age=ages[::-1]))
+    assert any(
+        "'age' of" in note and "for other samples" in note for note in read_views(paths).notes
+    )
+    paths = write(tmp_path, rna=RNA.assign(age=ages), mirna=MIRNA.assign(age=ages).iloc[::-1])
+    assert read_views(paths).notes == ()
+
+
+def test_few_names_in_common_are_told(tmp_path):
+    other = MIRNA.rename(index={name: f"other{i}" for i, name in enumerate(SAMPLES[1:])})
+    loaded = read_views(write(tmp_path, rna=RNA, mirna=other))
+    assert any("Only 1 of 5 samples" in note for note in loaded.notes)
+
+
+def test_a_column_that_merely_numbers_the_rows_is_no_feature(tmp_path):
+    paths = write(tmp_path, a="nr,x\n1,1.5\n2,2\n3,0\n", b="nr,y\n1,5\n2,6.5\n3,1\n")
+    loaded = read_views(paths)
+    assert loaded.data.n_features == (1, 1)
+    assert "the column 'nr' numbers the rows and was not used as a feature" in loaded.notes[0]
+    assert "by position" in loaded.matching
+
+
+def test_a_table_of_counts_has_no_names_among_its_columns(tmp_path):
+    rng = np.random.default_rng(0)
+    one, two = (pd.DataFrame(rng.integers(0, 10**6, size=(30, 80))) for _ in range(2))
+    one, two = one.add_prefix("a").set_index("a0"), two.add_prefix("b").set_index("b0")
+    assert "no view has sample names" in read_views(write(tmp_path, a=one, b=two)).matching
 
 
 def with_gaps():

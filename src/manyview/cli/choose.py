@@ -16,7 +16,18 @@ from rich.console import Console
 from rich.table import Table
 
 from manyview._version import __version__
-from manyview.cli.options import Missing, Nan, Paths, Quiet, SampleColumn, Seed, Side
+from manyview.cli.options import (
+    ByPosition,
+    Missing,
+    NameFiles,
+    Nan,
+    Paths,
+    Quiet,
+    SampleColumn,
+    Seed,
+    Side,
+    split_names,
+)
 from manyview.data.scaling import scale_name
 from manyview.data.views import MultiViewData
 from manyview.exceptions import EngineUnavailableError
@@ -84,7 +95,7 @@ def choose_session(request: ChooseRequest, out: Path, console: Console) -> Choic
         msg = f"--min {request.fewest} is above --max {request.most}; expected --min at most --max."
         raise ValueError(msg)
     loaded = read_views(list(request.paths), **request.options)
-    for note in loaded.notes:
+    for note in (loaded.matching, *loaded.notes):
         console.print(note, markup=False)
     out.mkdir(parents=True, exist_ok=True)
     choice = _choose(loaded.data, candidates, request, out, console)
@@ -192,11 +203,20 @@ def command(
     samples: Side = "auto",
     missing: Missing = "keep",
     nan: Nan = "fail",
+    by_position: ByPosition = False,
+    names: NameFiles = None,
     seed: Seed = 0,
     jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Number of threads.")] = 1,
     quiet: Quiet = False,
 ) -> None:
     """Recommend the number of clusters, scaling and λ, without labels; resumes a stopped run."""
-    options = {"id": id, "samples": samples, "missing": missing, "nan": nan}
+    options = {
+        "id": id,
+        "samples": samples,
+        "missing": missing,
+        "nan": nan,
+        "by_position": by_position,
+        "names": split_names(names),
+    }
     request = ChooseRequest(paths, options, fewest, most, tune, seed, jobs)
     choose_session(request, out, Console(quiet=quiet))

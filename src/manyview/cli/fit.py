@@ -22,8 +22,10 @@ from manyview.base import check_parameters
 from manyview.cli.folder import FILES, MODEL, PASSES, run_folder, write_table
 from manyview.cli.options import (
     AsJson,
+    ByPosition,
     Jobs,
     Missing,
+    NameFiles,
     Nan,
     Paths,
     Quiet,
@@ -36,7 +38,7 @@ from manyview.cli.options import (
     split_names,
 )
 from manyview.cli.progress import fit_bar
-from manyview.cli.terminal import show_found, show_notes, show_result
+from manyview.cli.terminal import show_found, show_matching, show_notes, show_result
 from manyview.cost import estimate_cost
 from manyview.data.rows import Rows
 from manyview.exceptions import NotEnoughSamplesError, ViewError
@@ -63,13 +65,17 @@ EXAMPLES = """
 
   manyview fit rna.csv meth.csv --clusters 4 --truth subtype
 
-[bold]Embeddings[/], one array per view, rows in the same order:
+[bold]Embeddings[/], one array per view, rows in the same order, or with files of names:
 
   manyview fit image.npy text.npy --clusters 100 --seed 1 --json
+
+  manyview fit image.npy text.npy --clusters 100 --names image_ids.csv,text_ids.csv
 
 [bold]Shards on disk[/], one quoted pattern per view, or an array or column of a file:
 
   manyview fit 'img_*.npy' txt.h5::vectors --clusters 100 --memory 8GB
+
+  manyview fit img.parquet::vector txt.parquet::vector --clusters 100 --id product_id
 
 [bold]One file[/] with all views, or a folder of files:
 
@@ -93,7 +99,7 @@ class FitRequest:
         Files and folders with the views; a pattern matches the shards of one view.
     clusters : str
         Number of clusters, or "auto".
-    id, samples, missing, nan, views
+    id, samples, missing, nan, views, by_position, names
         Parameters of `read_views`.
     meta : path, optional
         Table of metadata, tested for association with the clusters.
@@ -118,6 +124,8 @@ class FitRequest:
     missing: Literal["keep", "drop"] = "keep"
     nan: Literal["fail", "feature-mean", "drop-features"] = "fail"
     views: Sequence[str] | None = None
+    by_position: bool = False
+    names: Sequence[str] | None = None
     meta: Path | None = None
     truth: str | None = None
     seed: int = 0
@@ -236,6 +244,7 @@ def fit_run(
             inputs = read(request)
         views = inputs.views
         show_found(views.found, console)
+        show_matching(views.matching, console)
         show_notes(views.notes, console)
         seconds, warned = _fit(model, views, out / PASSES, console)
         tested, aside = _associations(inputs.meta, model, request.seed)
@@ -248,10 +257,11 @@ def fit_run(
                 sources=_sources(views),
                 meta=tested,
                 seconds=seconds,
-                notes=notes,
+                notes=[views.matching, *notes],
                 truth=inputs.truth,
                 images=inputs.images,
             )
+            result["matching"] = views.matching
         _write(folder, model, _names(views), result)
     show_notes(notes[len(views.notes) :], console)
     show_result(result, out, console)
@@ -277,6 +287,7 @@ def estimate_run(request: FitRequest, console: Console) -> dict[str, Any]:
     with console.status("reading"):
         loaded = read_files(request)
     show_found(loaded.found, console)
+    show_matching(loaded.matching, console)
     show_notes(loaded.notes, console)
     with console.status("fitting some of the samples"):
         cost = estimate_cost(loaded.data, **model.get_params(deep=False))
@@ -285,24 +296,35 @@ def estimate_run(request: FitRequest, console: Console) -> dict[str, Any]:
 
 
 def read_files(request: FitRequest) -> LoadedViews:
-    """Read tables, or open arrays that stay on disk, without names and not transposed."""
-    tabular = {
-        "id": request.id,
-        "samples": request.samples,
-        "missing": request.missing,
-        "nan": request.nan,
-    }
+    """Read tables, or open arrays that stay on disk, which are not transposed or imputed."""
     if request.engine != "stream" and not any(map(is_pattern, request.paths)):
-        aside = () if request.truth is None else (column_of(request.truth),)
-        return read_views(request.paths, view_names=request.views, set_aside=aside, **tabular)  # type: ignore[arg-type]
-    asked = [f"--{name}" for name, value in tabular.items() if value != getattr(FitRequest, name)]
+        return read_views(
+            request.paths,
+            id=request.id,
+            samples=request.samples,
+            missing=request.missing,
+            nan=request.nan,
+            view_names=request.views,
+            set_aside=() if request.truth is None else (column_of(request.truth),),
+            by_position=request.by_position,
+            names=request.names,
+        )
+    tabular = ("samples", "nan")
+    asked = [f"--{name}" for name in tabular if getattr(request, name) != getattr(FitRequest, name)]
     if asked:
         msg = (
             f"{' and '.join(asked)}: only for tables; with --engine stream or a pattern, rows "
-            "stay on disk and are matched by position. Remove these options."
+            "stay on disk as they are. Remove these options."
         )
         raise ViewError(msg)
-    return open_views(request.paths, view_names=request.views)
+    return open_views(
+        request.paths,
+        view_names=request.views,
+        id=request.id,
+        names=request.names,
+        missing=request.missing,
+        by_position=request.by_position,
+    )
 
 
 def _n_bytes(text: str) -> float:
@@ -408,6 +430,7 @@ def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]
         "converged": bool(model.converged_),
         "seconds": result["run"]["seconds"],
         "sources": result["sources"],
+        "matching": result["matching"],
         "meta": result["meta"],
         "truth": result["truth"],
         "notes": result["notes"],
@@ -434,6 +457,8 @@ def command(
     missing: Missing = "keep",
     nan: Nan = "fail",
     views: ViewNames = None,
+    by_position: ByPosition = False,
+    names: NameFiles = None,
     scale: Annotated[
         str,
         clustering(metavar="HOW", help="auto, none, unit, l2, sqrt-l2, z, z-l2, or several: a,b."),
@@ -471,6 +496,8 @@ def command(
         missing=missing,
         nan=nan,
         views=split_names(views),
+        by_position=by_position,
+        names=split_names(names),
         meta=meta,
         truth=truth,
         seed=seed,

@@ -16,6 +16,18 @@ Paths = Annotated[
     list[Path], typer.Argument(metavar="FILES", help="Files with the views, or a folder of them.")
 ]
 SampleColumn = Annotated[str | None, reading(metavar="NAME", help="Column with the sample names.")]
+ByPosition = Annotated[
+    bool,
+    reading(
+        "--by-position",
+        metavar="",
+        help="Row i of each view is the same sample.",
+    ),
+]
+NameFiles = Annotated[
+    str | None,
+    reading(metavar="A,B", help="Files of sample names, one per view, separated by commas."),
+]
 Side = Annotated[
     Literal["auto", "rows", "columns"],
     reading(help="Orientation of the samples; auto: by matching names."),

@@ -16,6 +16,7 @@ from rich.markup import escape
 from manyview.cli.folder import MODEL, write_table
 from manyview.cli.options import (
     AsJson,
+    ByPosition,
     Paths,
     Quiet,
     SampleColumn,
@@ -25,7 +26,7 @@ from manyview.cli.options import (
     reading,
     split_names,
 )
-from manyview.cli.terminal import show_clusters, show_found, show_notes
+from manyview.cli.terminal import show_clusters, show_found, show_matching, show_notes
 from manyview.exceptions import ViewError
 from manyview.io import FittedView, read_new_samples
 from manyview.omvcdr import OMVCDR
@@ -58,7 +59,7 @@ class PredictRequest:
         A model file, or the folder of a run.
     paths : sequence of paths
         Files and folders with views of the new samples.
-    id, samples, nan, views
+    id, samples, nan, views, by_position
         Parameters of `read_new_samples`.
     """
 
@@ -68,6 +69,7 @@ class PredictRequest:
     samples: Literal["auto", "rows", "columns"] = "auto"
     nan: Literal["fail", "feature-mean"] = "fail"
     views: Sequence[str] | None = None
+    by_position: bool = False
 
 
 def predict_run(request: PredictRequest, out: Path, console: Console) -> dict[str, Any]:
@@ -97,8 +99,10 @@ def predict_run(request: PredictRequest, out: Path, console: Console) -> dict[st
             samples=request.samples,
             nan=request.nan,
             view_names=request.views,
+            by_position=request.by_position,
         )
     show_found(loaded.found, console)
+    show_matching(loaded.matching, console)
     show_notes(loaded.notes, console)
     found = model.assign(loaded.data)
     table = pd.DataFrame(
@@ -120,6 +124,7 @@ def predict_run(request: PredictRequest, out: Path, console: Console) -> dict[st
         "sizes": np.bincount(found.labels, minlength=len(model.cluster_centers_[0])).tolist(),
         "median_confidence": float(table["confidence"].median()),
         "missing_views": [name for name in model.view_names_ if name not in files],
+        "matching": loaded.matching,
         "notes": list(loaded.notes),
     }
 
@@ -181,11 +186,18 @@ def command(
         reading(help="Missing values and features; the mean is that of the fit."),
     ] = "fail",
     views: ViewNames = None,
+    by_position: ByPosition = False,
     quiet: Quiet = False,
     json: AsJson = False,
 ) -> None:
     """Predict the clusters of new samples, from all or some of the views of the fit."""
     request = PredictRequest(
-        model=model, paths=paths, id=id, samples=samples, nan=nan, views=split_names(views)
+        model=model,
+        paths=paths,
+        id=id,
+        samples=samples,
+        nan=nan,
+        views=split_names(views),
+        by_position=by_position,
     )
     print_json(predict_run(request, out, Console(quiet=quiet, stderr=json)), json)

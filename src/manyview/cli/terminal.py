@@ -49,6 +49,19 @@ def show_found(found: pd.DataFrame, console: Console) -> None:
     show_notes(notes, console)
 
 
+def show_matching(matching: str, console: Console) -> None:
+    """Print by what samples were matched.
+
+    Parameters
+    ----------
+    matching : str
+        `matching` of `LoadedViews`.
+    console : rich.console.Console
+        Terminal.
+    """
+    console.print(escape(matching), highlight=False)
+
+
 def show_notes(notes: Iterable[str], console: Console) -> None:
     """Print notes, without repetitions.
 

@@ -152,11 +152,21 @@ class Zarr(Chunked):
 
     def __init__(self, path: Path, key: str | None = None) -> None:
         super().__init__(path, key)
-        item = needed("zarr", path).open(str(self.path), mode="r")
+        item = opened = needed("zarr", path).open(str(self.path), mode="r")
         if not hasattr(item, "dtype"):
             item = choose_matrix(dict(item.arrays()), key, path)
         self._describe(item)
         self._array = item
+
+        self._beside = {} if item is opened else _one_axis(dict(opened.arrays()), len(self))
+
+    def side_names(self) -> list[str]:
+        """Arrays of the group with one value per row."""
+        return list(self._beside)
+
+    def read_side(self, name: str) -> Any:
+        """One of these arrays."""
+        return _as_text(self._beside[name][:])
 
     def _opened(self) -> AbstractContextManager[Any]:
         return nullcontext(self._array)
@@ -171,6 +181,16 @@ class Hdf5(Chunked):
             matrix = choose_matrix(_datasets(file), key, path)
             self._describe(matrix)
             self._name = matrix.name
+            self._beside = list(_one_axis(_datasets(file), len(self)))
+
+    def side_names(self) -> list[str]:
+        """Datasets with one value per row."""
+        return self._beside
+
+    def read_side(self, name: str) -> Any:
+        """One of these datasets."""
+        with needed("h5py", self.path).File(self.path, "r") as file:
+            return _as_text(file[name][:])
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
@@ -215,6 +235,22 @@ def _datasets(file: Any) -> dict[str, Any]:
 
     file.visititems(note)
     return found
+
+
+def _one_axis(arrays: Mapping[str, Any], n_rows: int) -> dict[str, Any]:
+    """Arrays of text or whole numbers with one value per row."""
+    return {
+        name: array
+        for name, array in arrays.items()
+        if array.shape == (n_rows,) and array.dtype.kind in "iuOSUT"
+    }
+
+
+def _as_text(values: Any) -> Any:
+    """Bytes as text."""
+    if values.dtype.kind not in "OS":
+        return values
+    return np.array([v.decode() if isinstance(v, bytes) else v for v in values], dtype=object)
 
 
 def _check_kind(dtype: np.dtype[Any], path: Path) -> None:

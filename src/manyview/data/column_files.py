@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyview.data.rows import File, float_dtype
+from manyview.data.sample_names import is_id_title
 from manyview.exceptions import ViewError
 from manyview.utils.types import IntArray
 
 BATCH_BYTES = 1 << 24
+MOST_NUMBERS = 8  # columns of whole numbers that are examined; a table of counts has more
 
 
 class _Cursor:
@@ -44,10 +46,12 @@ class _Cursor:
 class Columns(File):
     """Rows decoded in batches, group by group."""
 
-    def __init__(self, path: Path, key: str | None = None) -> None:
+    def __init__(self, path: Path, key: str | None = None, leave_out: tuple[str, ...] = ()) -> None:
         super().__init__(path, key)
+        self.leave_out = leave_out  # columns that are not features
         schema = self._open()
-        self._columns = _vector_columns(schema, key, path)
+        self._columns = _vector_columns(schema, key, path, leave_out)
+        self._side_names = _side_columns(schema, self._columns)
         kinds = [_value_type(schema.field(name).type) for name in self._columns]
         self.dtype = max(map(_dtype_of, kinds))
         self._starts = np.concatenate([[0], np.cumsum(self._lengths())]).astype(np.int64)
@@ -83,6 +87,27 @@ class Columns(File):
             if len(lengths):
                 return int(lengths[0].as_py())
         return 0
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Columns of the vectors."""
+        return tuple(self._columns)
+
+    def without(self, column: str) -> Columns:
+        """The same file with one column less."""
+        return type(self)(self.path, self.key, (*self.leave_out, column))
+
+    def side_names(self) -> list[str]:
+        """Columns of text or whole numbers beside the vectors, or called names of samples."""
+        return self._side_names
+
+    def fingerprint(self) -> str:
+        """Digest of path, sizes, times, shape and the columns."""
+        return super().fingerprint() + "".join(f"-{name}" for name in self.leave_out)
+
+    def __reduce__(self) -> Any:
+        """Path, key and columns left out: files are reopened."""
+        return type(self), (self.path, self.key, self.leave_out)
 
     def _fill(self, start: int, out: NDArray[Any]) -> None:
         with self._lock:
@@ -162,6 +187,12 @@ class Parquet(Columns):
             self._metadata = file.metadata
             return file.schema_arrow
 
+    def read_side(self, name: str) -> Any:
+        """One column, read whole."""
+        from pyarrow import parquet
+
+        return parquet.read_table(self.path, columns=[name]).column(name).to_pandas()
+
     def _lengths(self) -> list[int]:
         groups = range(self._metadata.num_row_groups)
         return [self._metadata.row_group(group).num_rows for group in groups]
@@ -184,6 +215,12 @@ class Arrow(Columns):
 
     def _open(self) -> Any:
         return self._reader().schema
+
+    def read_side(self, name: str) -> Any:
+        """One column, read whole."""
+        reader = self._reader()
+        table = reader.read_all() if hasattr(reader, "read_all") else reader
+        return table.column(name).to_pandas()
 
     def _reader(self) -> Any:
         """The file, or the stream as a memory-mapped table."""
@@ -214,7 +251,28 @@ class Arrow(Columns):
             yield batch.slice(start, self._batch_rows).select(self._columns)
 
 
-def _vector_columns(schema: Any, key: str | None, path: Path) -> list[str]:
+def _side_columns(schema: Any, vectors: list[str]) -> list[str]:
+    """Columns that may hold sample names: text, whole numbers; of many features those called so."""
+    from pyarrow import types
+
+    texts = (types.is_string, types.is_large_string, types.is_dictionary)
+    n_numbers = sum(types.is_integer(schema.field(name).type) for name in vectors)
+    names = []
+    for field in schema:
+        is_number = types.is_integer(field.type) or (
+            types.is_floating(field.type) and is_id_title(field.name)
+        )
+        is_text = any(kind(field.type) for kind in texts)
+        is_vector = field.name in vectors
+        is_possible = not is_vector or n_numbers <= MOST_NUMBERS or is_id_title(field.name)
+        if (is_number or is_text) and is_possible:
+            names.append(field.name)
+    return names
+
+
+def _vector_columns(
+    schema: Any, key: str | None, path: Path, leave_out: tuple[str, ...] = ()
+) -> list[str]:
     """Names of the columns of the vectors: one of lists, or all numeric ones."""
     kinds = {field.name: field.type for field in schema}
     if key is not None:
@@ -227,7 +285,7 @@ def _vector_columns(schema: Any, key: str | None, path: Path) -> list[str]:
             raise ViewError(msg)
         return [key]
     index = (schema.pandas_metadata or {}).get("index_columns", [])
-    names = [name for name in kinds if name not in index]
+    names = [name for name in kinds if name not in index and name not in leave_out]
     others = [name for name in names if _value_type(kinds[name]) is None]
     lists = [name for name in names if _is_list(kinds[name])]
     if others:

@@ -8,6 +8,7 @@ attributes: neither polars nor anndata is imported.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from manyview.data.opening import open_rows
-from manyview.exceptions import ViewError
+from manyview.data.sample_names import first_repeated, is_id_title, is_whole
+from manyview.exceptions import DataWarning, ViewError
 
 
 @dataclass(frozen=True)
@@ -133,12 +135,70 @@ def common_index(labeled_views: Mapping[str, LabeledValues]) -> pd.Index | None:
     (first, rows), *others = named.items()
     for name, other in others:
         if not other.equals(rows):
+            raise ViewError(_no_agreement((first, rows), (name, other)))
+    if (twice := first_repeated(rows)) is not None:
+        if others:
             msg = (
-                f"Views '{first}' and '{name}' have different sample names or another order. "
-                "Join them with MultiViewData.align."
+                f"Views '{first}' and '{others[0][0]}' have sample {twice!r} twice in their index; "
+                "make the sample names unique, or pass arrays (to_numpy()) if row i is the same "
+                "sample in each view."
             )
             raise ViewError(msg)
+        msg = f"View '{first}' has sample {twice!r} twice in its index; check the sample names."
+        warnings.warn(msg, DataWarning, stacklevel=2)
     return rows
+
+
+def _no_agreement(one: tuple[str, pd.Index], other: tuple[str, pd.Index]) -> str:
+    """Why two views cannot be matched by position."""
+    counting = [name for name, rows in (one, other) if is_default_index(rows)]
+    if len(counting) == 1:
+        named = other[0] if counting[0] == one[0] else one[0]
+        return (
+            f"View '{named}' has sample names and view '{counting[0]}' merely numbers its rows, so "
+            "the rows may be in another order. Set the index of both to the sample names and join "
+            "them with MultiViewData.align, or pass arrays (to_numpy()) if row i is the same "
+            "sample in each view."
+        )
+    return (
+        f"Views '{one[0]}' and '{other[0]}' have different sample names or another order. "
+        "Join them with MultiViewData.align."
+    )
+
+
+def is_default_index(rows: pd.Index) -> bool:
+    """Whether an index numbers the rows, as pandas does without names."""
+    return isinstance(rows, pd.RangeIndex) and rows.start == 0 and rows.step == 1
+
+
+def check_columns(labeled_views: Mapping[str, LabeledValues]) -> None:
+    """Refuse tables without sample names that have them in a column, in another order."""
+    titled: dict[str, tuple[str, NDArray[Any]]] = {}
+    for name, labeled in labeled_views.items():
+        has_names = labeled.rows is not None and not is_default_index(labeled.rows)
+        if has_names or labeled.columns is None or not isinstance(labeled.values, np.ndarray):
+            continue
+        for j, title in enumerate(map(str, labeled.columns)):
+            if not is_id_title(title):
+                continue
+            values = pd.to_numeric(pd.Series(labeled.values[:, j]), errors="coerce")
+            if not is_whole(values) or values.nunique() < len(values):
+                continue
+            first, before = titled.setdefault(title, (name, values.to_numpy()))
+            if first != name and _are_shuffled(before, values.to_numpy()):
+                msg = (
+                    f"Views '{first}' and '{name}' have the column {title!r} in another order, "
+                    f"which seems to name the samples. Use set_index({title!r}) and join them with "
+                    "MultiViewData.align, or drop the column if row i is the same sample in each "
+                    "view."
+                )
+                raise ViewError(msg)
+
+
+def _are_shuffled(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """Whether most values of one are in the other, and not in the same rows."""
+    n_shared = int(np.isin(a, b).sum())
+    return n_shared > min(len(a), len(b)) / 2 and not np.array_equal(a, b)
 
 
 def merged_index(indices: Sequence[pd.Index], how: str) -> pd.Index:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from manyview.data.array_files import Hdf5, Npy, Zarr
-from manyview.data.column_files import Arrow, Parquet
+from manyview.data.column_files import Arrow, Columns, Parquet
 from manyview.data.rows import File, Joined, Rows
 from manyview.exceptions import EngineUnavailableError, ViewError
 
@@ -27,7 +27,7 @@ FORMATS: dict[str, type[File]] = {
 }
 
 
-def open_rows(where: Where, *, key: str | None = None) -> Rows:
+def open_rows(where: Where, *, key: str | None = None, leave_out: Sequence[str] = ()) -> Rows:
     """Open a view on disk; its rows are read on demand.
 
     Parameters
@@ -39,6 +39,9 @@ def open_rows(where: Where, *, key: str | None = None) -> Rows:
     key : str, optional
         Name of the array in an HDF5 file or a Zarr group, or of the column that holds the vectors.
         None: the only 2-D array, the only column of lists, or all numeric columns.
+    leave_out : sequence of str, default=()
+        Columns of a `.parquet`, `.arrow` or `.feather` file that are not features, such as sample
+        names.
 
     Returns
     -------
@@ -64,7 +67,7 @@ def open_rows(where: Where, *, key: str | None = None) -> Rows:
             "Select the files of one format, for example with a pattern."
         )
         raise ViewError(msg)
-    opened = [_open(path, key) for path in paths]
+    opened = [_open(path, key, tuple(leave_out)) for path in paths]
     parts = [part for part in opened if len(part)] or opened[:1]  # empty parts have no features
     for part in parts:
         _check_alike(parts[0], part)
@@ -101,7 +104,7 @@ def _inside(folder: Path) -> list[Path]:
     return known
 
 
-def _open(path: Path, key: str | None) -> File:
+def _open(path: Path, key: str | None, leave_out: tuple[str, ...]) -> File:
     """Open one file; errors of libraries become one sentence."""
     ending = _ending(path)
     if ending == ".npz":
@@ -113,8 +116,9 @@ def _open(path: Path, key: str | None) -> File:
             "manyview.io.read_views."
         )
         raise ViewError(msg)
+    kind = FORMATS[ending]
     try:
-        return FORMATS[ending](path, key)
+        return kind(path, key, leave_out) if issubclass(kind, Columns) else kind(path, key)
     except (EngineUnavailableError, ViewError):
         raise
     except Exception as error:  # libraries raise all kinds of errors for damaged files

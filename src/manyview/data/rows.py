@@ -179,6 +179,14 @@ class File(Rows):
             max(stat.st_mtime_ns for stat in stats),
         )
 
+    def side_names(self) -> list[str]:
+        """Columns or arrays of the file that may hold the names of its rows."""
+        return []
+
+    def read_side(self, name: str) -> Any:
+        """One of them, read whole."""
+        raise KeyError(name)
+
     def __reduce__(self) -> Any:
         """Path and key: files are reopened."""
         return type(self), (self.path, self.key)
@@ -229,6 +237,16 @@ class Joined(Rows):
         """Bytes of all parts."""
         return sum(part.nbytes for part in self.parts)
 
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Columns of the vectors, if the parts have any."""
+        return tuple(getattr(self.parts[0], "features", ()))
+
+    def without(self, column: str) -> Joined:
+        """The same parts with one column less."""
+        parts: Sequence[Any] = self.parts
+        return Joined([part.without(column) for part in parts])
+
     def fingerprint(self) -> str:
         """Digest of all parts."""
         return _digest(*(part.fingerprint() for part in self.parts))
@@ -254,6 +272,47 @@ class Joined(Rows):
                 self.parts[p]._fill(at, out[done : done + n])
             done += n
             p += 1
+
+
+class Picked(Rows):
+    """Rows of a source in another order, read on demand; zeros where the position is -1."""
+
+    def __init__(self, source: Rows, positions: IntArray) -> None:
+        self.source = source
+        self.positions = np.asarray(positions, dtype=np.intp)  # (n,)
+        self.shape = (len(self.positions), source.shape[1])
+        self.dtype = source.dtype
+        self.grain = 1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the source."""
+        return self.source.nbytes
+
+    def fingerprint(self) -> str:
+        """Digest of the source and the order."""
+        order = hashlib.sha256(self.positions.tobytes()).hexdigest()
+        return _digest(self.source.fingerprint(), order)
+
+    def take(self, rows: IntArray) -> NDArray[Any]:
+        """Read some rows; the source is read in its own order."""
+        out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
+        self._pick(self.positions[np.asarray(rows)], out)
+        return out
+
+    def _fill(self, start: int, out: NDArray[Any]) -> None:
+        self._pick(self.positions[start : start + len(out)], out)
+
+    def _pick(self, wanted: IntArray, out: NDArray[Any]) -> None:
+        order = np.argsort(wanted, kind="stable")
+        order, absent = order[np.searchsorted(wanted[order], 0) :], wanted < 0
+        out[absent] = 0
+        if order.size:
+            out[order] = self.source.take(wanted[order])
+
+    def _part(self, start: int, stop: int) -> Rows:
+        whole = (start, stop) == (0, len(self))
+        return self if whole else Picked(self.source, self.positions[start:stop])
 
 
 def float_dtype(given: np.dtype[Any]) -> np.dtype[Any]:

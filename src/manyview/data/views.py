@@ -20,6 +20,7 @@ from scipy import sparse
 from manyview.data.containers import (
     LabeledValues,
     align_samples,
+    check_columns,
     common_index,
     is_annotated,
     is_frame,
@@ -157,6 +158,7 @@ class MultiViewData:
         cls, labeled_views: Mapping[str, LabeledValues], present: object
     ) -> MultiViewData:
         """Validate views whose rows are in the same order."""
+        check_columns(labeled_views)
         views = tuple(as_stored(labeled.values, name) for name, labeled in labeled_views.items())
         check_same_rows(views, tuple(labeled_views))
         data = cls(

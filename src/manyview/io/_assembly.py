@@ -16,11 +16,13 @@ from scipy import sparse
 from manyview.data.conversion import View
 from manyview.data.views import MultiViewData
 from manyview.exceptions import ViewError
-from manyview.io._formats import read_path
+from manyview.io._formats import read_path, read_sheets
+from manyview.io._keys import Key, as_names, default_key, find_keys
 from manyview.io._missing_values import Filled
 from manyview.io._table import Table
 
 PathLike: TypeAlias = str | os.PathLike[str]
+KEY = "::"  # separates a path and the array or column inside the file
 
 
 def check_options(**options: tuple[str, Any]) -> None:
@@ -56,6 +58,16 @@ def read_tables(
     return tables, notes
 
 
+def tell_repeated(paths: PathLike | Sequence[PathLike]) -> list[str]:
+    """Notes on files that were given twice."""
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    files = pd.Index([os.path.abspath(path) for path in given])  # noqa: PTH100  # :: and * stay
+    return [
+        f"{given[i]} was given more than once, so that the same view counts twice; omit it."
+        for i in np.flatnonzero(files.duplicated())
+    ]
+
+
 def with_view_names(tables: list[Table], names: Sequence[str] | None) -> list[Table]:
     """Tables with distinct view names: those given, else their own, numbered if repeated."""
     distinct = distinct_names([table.view for table in tables], names)
@@ -71,6 +83,69 @@ def distinct_names(own: Sequence[str], names: Sequence[str] | None) -> Sequence[
         msg = f"view_names are {list(names)}; expected {len(own)} different names, one per view."
         raise ViewError(msg)
     return names
+
+
+def with_names(tables: list[Table], names: Sequence[PathLike] | None) -> list[Table]:
+    """Tables with the names of their samples from files, one per table; empty: its own."""
+    if names is None:
+        return tables
+    if len(names) != len(tables):
+        msg = (
+            f"--names lists {len(names)} files for {len(tables)} views; expected one for each, in "
+            "the order of the views, separated by commas; nothing for a view with names of its own."
+        )
+        raise ViewError(msg)
+    return [
+        _named_by_file(table, os.fspath(path)) if os.fspath(path) not in ("", ".") else table
+        for table, path in zip(tables, names, strict=True)
+    ]
+
+
+def _named_by_file(table: Table, where: str) -> Table:
+    path, _, column = where.partition(KEY)
+    n = table.values.shape[0]
+    values = _read_names(Path(path), column or None, n)
+    if len(values) != n:
+        msg = (
+            f"{where} has {len(values)} names, and {table.file} has {n} rows; expected one name "
+            "per row, in the order of the rows."
+        )
+        raise ViewError(msg)
+    key = Key(column, values, "index")
+    rows = as_names(values, where)
+    return replace(table, rows=rows, keys=(key,), key=key, has_id=True, title=column)
+
+
+def _read_names(path: Path, column: str | None, n: int) -> pd.Series:
+    """The names in a file: an array, the named or the only column, or a list without header."""
+    if path.suffix.lower() == ".npy":
+        values = np.load(path)
+        if values.ndim != 1:
+            msg = f"{path} has shape {values.shape}; expected one name per row, ({n},)."
+            raise ViewError(msg)
+        return pd.Series(values)
+    frame = read_sheets(path, column)[0].frame
+    header = [str(name) for name in frame.columns]
+    if column is not None and column in header:
+        return frame.iloc[:, header.index(column)].reset_index(drop=True)
+    if column is not None:
+        msg = f"{path} has no column {column!r}; its columns are {', '.join(header[:5])}."
+        raise ViewError(msg)
+    if len(header) == 1:
+        values = frame.iloc[:, 0]
+        if len(values) == n - 1:  # a list without a header
+            return pd.Series([header[0], *values], dtype=object)
+        return values.reset_index(drop=True)
+    numbers = [j for j, kind in enumerate(frame.dtypes) if kind.kind in "iuf"]
+    keys = find_keys(frame, header, numbers)
+    key = default_key(keys) or next((key for key in keys if key.is_sound), None)
+    if key is None:
+        msg = (
+            f"{path} has {len(header)} columns ({', '.join(header[:5])}); say which one holds the "
+            f"sample names, as {path}{KEY}COLUMN."
+        )
+        raise ViewError(msg)
+    return pd.Series(np.asarray(key.values))
 
 
 def rows_of(table: Table, names: pd.Index) -> Any:

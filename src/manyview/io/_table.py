@@ -13,9 +13,11 @@ from scipy import sparse
 
 from manyview.data.conversion import View, as_view
 from manyview.exceptions import ViewError
+from manyview.io._keys import Key, default_key, find_keys, in_one_line, is_text
 
 # pandas' names for object columns that contain only numbers and gaps
 NUMBERS = {"boolean", "integer", "floating", "mixed-integer-float", "decimal"}
+YES_AND_NO = {"yes": 1.0, "no": 0.0, "y": 1.0, "n": 0.0, "true": 1.0, "false": 0.0}
 EXAMINED = 20  # text columns that are checked for numbers
 
 
@@ -25,7 +27,8 @@ class Table:
 
     `is_turnable` is False if the format defines where the samples are; `has_id` is True if the user
     named the column of sample names. `title` is the header of the row names. Columns that are not
-    features are listed by name in `set_aside`; `others` holds their values.
+    features are listed by name in `set_aside`; `others` holds their values. `keys` are the columns
+    that may name the rows, `key` is the one that does; `spelled` holds yes and no as written.
     """
 
     view: str
@@ -41,6 +44,9 @@ class Table:
     set_aside: tuple[str, ...] = ()
     others: pd.DataFrame = field(default_factory=pd.DataFrame)
     notes: tuple[str, ...] = ()
+    keys: tuple[Key, ...] = ()
+    key: Key | None = None
+    spelled: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def samples(self) -> pd.Index:
@@ -62,6 +68,48 @@ class Table:
             columns=self.rows,
             is_turned=not self.is_turned,
             others=pd.DataFrame(),  # they are about features now
+            keys=(),
+            key=None,
+        )
+
+    def named_by(self, key: Key | None) -> Table:
+        """The table with another of its keys as the names of its rows."""
+        if key is self.key or key is None:
+            return self
+        aside, others = list(self.set_aside), self.others
+        if self.key is not None and self.key.kind == "text":
+            aside.append(self.key.title)
+            others = others.reindex(range(len(self.key.values))).assign(
+                **{self.key.title: np.asarray(self.key.values, dtype=object)}
+            )
+        if key.kind == "text":
+            aside.remove(key.title)
+            others = others.drop(columns=key.title)
+        named = replace(
+            self,
+            rows=key.complete(self.file),
+            title=key.title,
+            key=key,
+            set_aside=tuple(aside),
+            others=others,
+        )
+        if key.position is None or self.columns is None:  # rows on disk leave it out themselves
+            return named
+        return named._without_column(key.position)
+
+    def _without_column(self, position: int) -> Table:
+        """The table without a feature that names its samples."""
+        assert self.columns is not None
+        if self.values.shape[1] == 1:
+            msg = (
+                f"{self.file} has no feature but {self.columns[0]!r}, which names the samples; "
+                "expected others to cluster by. If it is a feature, use --by-position."
+            )
+            raise ViewError(msg)
+        return replace(
+            self,
+            values=np.delete(np.asarray(self.values), position, axis=1),
+            columns=self.columns.delete(position),
         )
 
     def without(self, features: Collection[str]) -> Table:
@@ -76,14 +124,16 @@ class Table:
             raise ViewError(msg)
         taken = self.values[:, np.flatnonzero(is_out)]
         dense = taken.toarray() if isinstance(taken, sparse.csr_array) else np.asarray(taken)
+        written = {
+            str(name): self.spelled.get(name, column)
+            for name, column in zip(names, dense.T, strict=True)
+        }
         return replace(
             self,
             values=self.values[:, is_in],
             columns=self.columns[is_in],
             set_aside=(*self.set_aside, *names),
-            others=self.others.reindex(range(len(dense))).assign(
-                **dict(zip(names, dense.T, strict=True))
-            ),
+            others=self.others.reindex(range(len(dense))).assign(**written),
         )
 
     def of_samples(self, rows: Any) -> Table:
@@ -105,34 +155,65 @@ def from_frame(frame: pd.DataFrame, view: str, file: str, format: str, id: str |
         msg = f"{file} has no rows of values below its header; expected one row per sample."
         raise ViewError(msg)
     is_filled = frame.notna().any().to_numpy()
-    empty = [_in_one_line(name) for name in frame.columns[~is_filled] if name != ""]
+    empty = [in_one_line(name) for name in frame.columns[~is_filled] if name != ""]
     frame = _with_numbers(frame.iloc[:, is_filled])
-    header = [_in_one_line(name) for name in frame.columns]
+    header = [in_one_line(name) for name in frame.columns]
+    frame, spelled = _with_yes_and_no(frame, header, id)
     is_number = np.array([types.is_numeric_dtype(dtype) for dtype in frame.dtypes], dtype=bool)
-    chosen = header.index(id) if id in header else None
-    has_id = chosen is not None or (id is not None and frame.index.name == id)
-    rows: pd.Index | None = None
+    has_id = id is not None and (id in header or frame.index.name == id)
     if has_id:
-        rows = as_names(frame.index if chosen is None else _column(frame, chosen), file)
-    else:
-        rows, chosen = _default_names(frame, is_number, file)
-    is_name = np.arange(len(header)) == (-1 if chosen is None else chosen)
-    numbers, others = np.flatnonzero(is_number & ~is_name), np.flatnonzero(~is_number & ~is_name)
+        keys = [_key_of_id(frame, header, id)]
+        key: Key | None = keys[0]
+        is_number[[] if keys[0].column is None else keys[0].column] = False
+    numbers = np.flatnonzero(is_number)
+    if not has_id:
+        keys = find_keys(frame, header, numbers.tolist())
+        key = default_key(keys)
     if numbers.size == 0:
         raise ViewError(_no_numbers(frame, header, file))
+    chosen = None if key is None else key.column
+    others = [int(j) for j in np.flatnonzero(~is_number) if j != chosen]
     return Table(
         view,
         file,
         format,
         _checked(_matrix(frame.iloc[:, numbers]), view, file),
-        rows,
+        None if key is None else key.complete(file),
         pd.Index([header[j] for j in numbers], dtype=object),
-        title=_in_one_line(frame.index.name or "") if chosen is None else header[chosen],
+        title="" if key is None else key.title,
         has_id=has_id,
         set_aside=(*(header[j] for j in others), *(f"{name} (empty)" for name in empty)),
         others=_set_aside(frame, header, others),
         notes=tuple(_nearly_numbers(frame.iloc[:, others], file)),
+        keys=tuple(keys),
+        key=key,
+        spelled=spelled,
     )
+
+
+def _key_of_id(frame: pd.DataFrame, header: list[str], id: str | None) -> Key:
+    """The column or index that the user named."""
+    if id in header:
+        column = header.index(id)
+        return Key(str(id), frame.iloc[:, column], "text", column=column)
+    return Key(str(id), frame.index, "index")
+
+
+def _with_yes_and_no(
+    frame: pd.DataFrame, header: list[str], id: str | None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Columns of yes and no as 1 and 0, and as they were written."""
+    spelled = {}
+    for j in range(frame.shape[1]):
+        column = _column(frame, j)
+        if not is_text(column) or header[j] == id:
+            continue
+        is_gap = column.isna().to_numpy()
+        words = column.astype(object).astype(str).str.strip().str.lower()
+        if words[~is_gap].isin(YES_AND_NO).all():
+            spelled[header[j]] = column.reset_index(drop=True)
+            frame.isetitem(j, words.mask(is_gap).map(YES_AND_NO).to_numpy(dtype=float))
+    return frame, pd.DataFrame(spelled)
 
 
 def _set_aside(frame: pd.DataFrame, header: list[str], others: Any) -> pd.DataFrame:
@@ -140,24 +221,6 @@ def _set_aside(frame: pd.DataFrame, header: list[str], others: Any) -> pd.DataFr
     table = frame.iloc[:, others].set_axis([header[j] for j in others], axis=1)
     first: pd.DataFrame = table.loc[:, ~table.columns.duplicated()]
     return first.reset_index(drop=True)
-
-
-def is_numbering(names: pd.Index | None) -> bool:
-    """Whether names are consecutive numbers from 0 or 1, perhaps with a prefix: f0, f1, …."""
-    if names is None:
-        return False
-    first = str(names[0])
-    prefix = first.rstrip("0123456789")
-    start = first.removeprefix(prefix)
-    if start not in ("0", "1"):
-        return False
-    counted = [f"{prefix}{i}" for i in range(int(start), int(start) + len(names))]
-    return list(names) == counted
-
-
-def are_row_numbers(names: pd.Index | None) -> bool:
-    """Whether names are 0, 1, 2, … or 1, 2, 3, …."""
-    return names is not None and str(names[0]).isdigit() and is_numbering(names)
 
 
 def _column(frame: pd.DataFrame, j: Any) -> Any:
@@ -185,50 +248,6 @@ def _with_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _default_names(
-    frame: pd.DataFrame, is_number: Any, file: str
-) -> tuple[pd.Index | None, int | None]:
-    """Names of the rows, and the position of the column that holds them, if any."""
-    is_default = frame.index.equals(pd.RangeIndex(len(frame)))
-    index = None if is_default else as_names(frame.index, file)
-    if index is not None and not is_numbering(index):
-        return index, None
-    texts = [int(j) for j in np.flatnonzero(~is_number) if _is_text(_column(frame, j))]
-    full = [j for j in texts if _column(frame, j).notna().all()]
-    for j in full:
-        if _column(frame, j).is_unique:
-            return as_names(_column(frame, j), file), j
-    # names that are meant to be unique; duplicates are refused later, by name
-    if index is None and 0 in full and _column(frame, 0).nunique() > len(frame) / 2:
-        return as_names(_column(frame, 0), file), 0
-    return index, None
-
-
-def _is_text(column: Any) -> bool:
-    dtype = column.dtype
-    is_label = isinstance(dtype, pd.CategoricalDtype)
-    return is_label or types.is_string_dtype(dtype) or types.is_object_dtype(dtype)
-
-
-def as_names(values: Any, file: str) -> pd.Index:
-    """Names as text; integers without a decimal point."""
-    names = pd.Series(np.asarray(values, dtype=object))
-    if names.isna().any():
-        row = int(np.flatnonzero(names.isna())[0])
-        msg = f"{file} has no name in row {row + 1}; name every sample, or delete the row."
-        raise ViewError(msg)
-    texts = [
-        str(int(name)) if isinstance(name, float) and name.is_integer() else _in_one_line(name)
-        for name in names
-    ]
-    return pd.Index(texts, dtype=object)
-
-
-def _in_one_line(name: object) -> str:
-    """A name as one line of text; Excel cells may contain line breaks."""
-    return " ".join(str(name).split())
-
-
 def _matrix(frame: pd.DataFrame) -> Any:
     """Numbers of a frame in C order, float32 if all columns are; gaps are NaN."""
     dtype = np.float32 if all(frame.dtypes == np.float32) else np.float64
@@ -251,7 +270,7 @@ def _nearly_numbers(texts: pd.DataFrame, file: str) -> list[str]:
     notes = []
     for j, name in enumerate(texts.columns[:EXAMINED]):
         column = _column(texts, j).dropna()
-        if not _is_text(column):
+        if not is_text(column):
             continue
         is_number = pd.to_numeric(column.astype(object), errors="coerce").notna()
         if is_number.mean() >= 0.5:

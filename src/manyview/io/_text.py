@@ -23,6 +23,7 @@ BYTE_ORDER_MARKS = {
 UTF8_LETTER = re.compile(
     rb"[\xc2\xc3][\x80-\xbf]"
 )  # of Western Europe; in Windows-1252, Ã and a sign
+UNNAMED = re.compile(r"|Unnamed: \d+")  # pandas calls columns without a name so when it reads them
 NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
 DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
@@ -64,8 +65,9 @@ def read_text(path: Path, id: str | None) -> tuple[pd.DataFrame, list[str]]:
 
 
 def with_index(frame: pd.DataFrame) -> pd.DataFrame:
-    """Use a first column without a name, as written by R and pandas, as the index."""
-    if frame.columns[0] != "" or frame.empty or frame.iloc[:, 0].isna().any():
+    """Use a first column without a name, as R and pandas write the index, as the index."""
+    is_named = re.fullmatch(UNNAMED, str(frame.columns[0])) is None
+    if is_named or frame.empty or frame.iloc[:, 0].isna().any():
         return frame
     return frame.set_axis(pd.Index(frame.iloc[:, 0])).iloc[:, 1:]
 

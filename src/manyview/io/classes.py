@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from manyview.exceptions import ViewError
+from manyview.io._assembly import KEY
 from manyview.io._formats import SHEETS
 from manyview.io.metadata import Meta, read_meta
-from manyview.io.on_disk import KEY
 
 
 def column_of(where: str) -> str:

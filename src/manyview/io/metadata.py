@@ -11,7 +11,7 @@ import pandas as pd
 from manyview.exceptions import ViewError
 from manyview.io._assembly import PathLike
 from manyview.io._formats import LabeledValues, read_sheets
-from manyview.io._table import as_names
+from manyview.io._keys import as_names
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,8 +24,9 @@ from manyview.io._assembly import (
     spread,
     with_view_names,
 )
-from manyview.io._matching import check_names, name_samples
+from manyview.io._matching import orient
 from manyview.io._missing_values import Filled, fill, without_empty_rows
+from manyview.io._naming import check_names, name_samples
 from manyview.io._table import Table
 from manyview.io.tables import LoadedViews, Samples
 
@@ -60,6 +61,7 @@ def read_new_samples(
     samples: Samples = "auto",
     nan: Literal["fail", "feature-mean"] = "fail",
     view_names: Sequence[str] | None = None,
+    by_position: bool = False,
 ) -> LoadedViews:
     """Read some or all views of new samples, with views and features ordered as in the fit.
 
@@ -79,6 +81,8 @@ def read_new_samples(
         mean of the feature in the fit.
     view_names : sequence of str, optional
         Name of the view of the fit for each table, if the file names do not identify it.
+    by_position : bool, default=False
+        Match row i of each table with row i of the others, whatever their names are.
 
     Returns
     -------
@@ -101,10 +105,11 @@ def read_new_samples(
         replace(table.turned() if side else table, view=fitted_views[v].name)
         for table, (v, side) in zip(tables, chosen, strict=True)
     ]
+    tables = _named_by_keys(tables, [fitted_views[v] for v, _ in chosen], by_position)
     check_names(tables)
-    tables, remarks = name_samples(tables)
-    tables = [without_empty_rows(table) for table in tables]
-    notes += remarks
+    named = name_samples(tables, by_position=by_position)
+    tables = [without_empty_rows(table) for table in named.tables]
+    notes += named.notes
     filled: dict[int, Filled] = {}
     for table, (v, _) in zip(tables, chosen, strict=True):
         ordered, remarks = _in_order(table, fitted_views[v], nan)
@@ -120,7 +125,24 @@ def read_new_samples(
     found = [
         described(table, part, names, tables) for table, part in zip(tables, parts, strict=True)
     ]
-    return LoadedViews(_assembled(filled, fitted_views, names), pd.DataFrame(found), tuple(notes))
+    data = _assembled(filled, fitted_views, names)
+    return LoadedViews(data, pd.DataFrame(found), tuple(notes), matching=named.matching)
+
+
+def _named_by_keys(
+    tables: Sequence[Table], fitted_views: Sequence[FittedView], by_position: bool
+) -> list[Table]:
+    """Tables named by the columns that they share; features of the fit are none of them."""
+    candidates = []
+    for table, view in zip(tables, fitted_views, strict=True):
+        features = set(() if view.features is None else view.features)
+        keys = tuple(key for key in table.keys if key.title not in features or key is table.key)
+        candidates.append(replace(table, keys=keys))
+    if len(candidates) > 1:
+        return orient(candidates, "rows", by_position=by_position)[0]
+    (table,) = candidates
+    titled = [key for key in table.keys if key.has_id_title and key.is_sound]
+    return [table.named_by(titled[0])] if table.rows is None and titled else [table]
 
 
 def _choose(table: Table, fitted_views: Sequence[FittedView], samples: str) -> tuple[int, bool]:

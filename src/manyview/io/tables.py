@@ -18,10 +18,13 @@ from manyview.io._assembly import (
     described,
     read_tables,
     rows_of,
+    tell_repeated,
+    with_names,
     with_view_names,
 )
-from manyview.io._matching import check_names, name_samples, orient
+from manyview.io._matching import orient
 from manyview.io._missing_values import Filled, fill, without_empty_rows
+from manyview.io._naming import ONE_VIEW, check_names, name_samples
 from manyview.io._table import Table
 
 Samples = Literal["auto", "rows", "columns"]
@@ -47,12 +50,15 @@ class LoadedViews:
         Automatic decisions and anything unusual, one sentence each.
     set_aside : pandas.DataFrame
         The columns that are not features, one row per sample; NaN where no file has a value.
+    matching : str
+        By what the samples of the views were matched, in one sentence.
     """
 
     data: MultiViewData
     found: pd.DataFrame
     notes: tuple[str, ...]
     set_aside: pd.DataFrame = field(default_factory=pd.DataFrame)
+    matching: str = ONE_VIEW
 
 
 def read_views(
@@ -64,6 +70,8 @@ def read_views(
     nan: Nan = "fail",
     view_names: Sequence[str] | None = None,
     set_aside: Sequence[str] = (),
+    by_position: bool = False,
+    names: Sequence[PathLike] | None = None,
 ) -> LoadedViews:
     r"""Read views from files, match their samples by name, and check them.
 
@@ -73,8 +81,10 @@ def read_views(
         Files with one or several views, or folders, whose files are used in order of name:
         .csv, .tsv, .txt, .parquet, .feather, .xlsx, .npy, .npz, .mat, .h5ad, .h5mu, .zarr.
     id : str, optional
-        Name of the column with the sample names. None: the names that the format stores, else the
-        first text column without duplicates, else the position.
+        Name of the column with the sample names. None: the stored names, the column of text or
+        whole numbers, or the header, whose values differ in each table and are shared by the
+        tables. Without any such names, samples are matched by position; where only some tables
+        have names, or several columns pair the rows differently, a ViewError says so.
     samples : {"auto", "rows", "columns"}, default="auto"
         Whether samples are in rows or columns. "auto": the side whose names the views share.
     missing : {"keep", "drop"}, default="keep"
@@ -86,6 +96,12 @@ def read_views(
         Names of the views; None uses those of the files, sheets or arrays.
     set_aside : sequence of str, default=()
         Columns that are not features although they hold numbers, such as known classes.
+    by_position : bool, default=False
+        Match row i of each table with row i of the others, whatever their names are.
+    names : sequence of paths, optional
+        For each view a `.npy`, `.csv`, `.txt` or `.parquet` file with its sample names, one per
+        row, as for arrays that have none; `path::column` names the column. An empty path leaves a
+        view with its own.
 
     Returns
     -------
@@ -107,19 +123,22 @@ def read_views(
     """
     check_options(samples=(samples, Samples), missing=(missing, Missing), nan=(nan, Nan))
     tables, notes = read_tables(paths, id)
-    tables = with_view_names(tables, view_names)
+    tables = with_names(with_view_names(tables, view_names), names)
+    notes += tell_repeated(paths)
     notes += [note for table in tables for note in table.notes]
-    tables, remarks = orient(tables, samples)
+    tables, remarks = orient(tables, samples, by_position=by_position)
     notes += [*remarks, *_without_id(tables, id)]
     tables = [table.without(set_aside) for table in tables]
     check_names(tables)
-    tables, remarks = name_samples(tables)
-    notes += remarks
-    filled, names = _matched([without_empty_rows(table) for table in tables], missing, nan)
+    named = name_samples(tables, by_position=by_position)
+    tables = named.tables
+    notes += named.notes
+    filled, kept = _matched([without_empty_rows(table) for table in tables], missing, nan)
     found = pd.DataFrame(
-        [described(table, part, names, tables) for table, part in zip(tables, filled, strict=True)]
+        [described(table, part, kept, tables) for table, part in zip(tables, filled, strict=True)]
     )
-    return LoadedViews(assembled(filled, names), found, tuple(notes), _others(tables, names))
+    data, aside = assembled(filled, kept), _others(tables, kept)
+    return LoadedViews(data, found, tuple(notes), aside, named.matching)
 
 
 def _others(tables: Sequence[Table], names: pd.Index) -> pd.DataFrame:
