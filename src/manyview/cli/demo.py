@@ -18,6 +18,7 @@ from manyview.omvcdr import OMVCDR
 from manyview.utils.threads import limit_threads
 
 IMAGE_SHAPE = (8, 8)
+MATCHING = "The views are features of the same images, in the same order."
 
 
 def run_demo(out: Path, seed: int = 0, console: Console | None = None) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def _read_digits(request: FitRequest) -> Inputs:
         "set_aside": "",
     }
     return Inputs(
-        LoadedViews(data, pd.DataFrame(found), ()),
+        LoadedViews(data, pd.DataFrame(found), (), matching=MATCHING),
         truth=pd.Series(digits.target, name="digit"),
         images=data.views[0].reshape(-1, *IMAGE_SHAPE),
     )

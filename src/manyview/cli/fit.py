@@ -255,13 +255,13 @@ def fit_run(
                 views.data,
                 command=request.command,
                 sources=_sources(views),
+                matching=views.matching,
                 meta=tested,
                 seconds=seconds,
-                notes=[views.matching, *notes],
+                notes=notes,
                 truth=inputs.truth,
                 images=inputs.images,
             )
-            result["matching"] = views.matching
         _write(folder, model, _names(views), result)
     show_notes(notes[len(views.notes) :], console)
     show_result(result, out, console)

@@ -1,7 +1,7 @@
 """Converts a fit to a dict of plain values: the content of the report and of its JSON file.
 
 Each key is one part: ``data``, ``structure``, ``clusters``, ``truth``, ``confidence``, ``weights``,
-``heatmap``, ``map``, ``meta``, ``objective``, ``sources``, ``notes`` and ``run``.
+``heatmap``, ``map``, ``meta``, ``objective``, ``sources``, ``matching``, ``notes`` and ``run``.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def describe_fit(
     *,
     command: str | None = None,
     sources: Sequence[Mapping[str, Any]] | None = None,
+    matching: str | None = None,
     meta: Sequence[Mapping[str, Any]] | None = None,
     seconds: float | None = None,
     notes: Sequence[str] = (),
@@ -61,6 +62,8 @@ def describe_fit(
         Command line that repeats the fit; None states the equivalent Python code.
     sources : sequence of dicts, optional
         What was found in each file; all dicts have the same keys.
+    matching : str, optional
+        By what samples were matched across the files, in a sentence.
     meta : sequence of dicts, optional
         One for each column tested for association with the clusters: column, kind, test, n,
         effect, effect_name, p, p_adjusted, and by_cluster, a list of {cluster, text}.
@@ -105,6 +108,7 @@ def describe_fit(
         "meta": None if meta is None else list(meta),
         "objective": _objective(model),
         "sources": None if sources is None else list(sources),
+        "matching": matching,
         "notes": list(notes),
         "run": {
             **_run(model),
