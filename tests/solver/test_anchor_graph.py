@@ -123,7 +123,7 @@ def test_too_few_samples_or_too_many_clusters_are_not_mixed():
     assert count_anchors(10**6, 10**4) == 0
     assert count_anchors(40, 5) == 40
     assert count_anchors(10**6, 100) == 1000
-    model = OMVCDR(2, random_state=0).fit([np.eye(4), np.eye(4)])
+    model = OMVCDR(2, random_state=0).fit([np.eye(4), 2 * np.eye(4)])
     assert model._fitted.anchor_graph is None
 
 
@@ -131,7 +131,8 @@ def test_too_few_samples_or_too_many_clusters_are_not_mixed():
     ("auto", "auto", True), ("auto", False, False), (None, "auto", False), ("l2", True, True),
 ])  # fmt: skip
 def test_smooth_follows_scale_unless_it_is_said(rng, scale, smooth, expected):
-    model = OMVCDR(2, scale=scale, smooth=smooth, random_state=0).fit([rng.random((50, 3))] * 2)
+    views = [rng.random((50, 3)) for _ in range(2)]
+    model = OMVCDR(2, scale=scale, smooth=smooth, random_state=0).fit(views)
     assert (model._fitted.anchor_graph is not None) == expected
 
 
