@@ -45,6 +45,7 @@ from manyview.model_selection.choice import Choice
 from manyview.model_selection.search import count_clusters
 from manyview.persistence.checkpoint import Checkpoint
 from manyview.persistence.model_file import load_model, save_model
+from manyview.reliability.outliers import fit_outliers, outlier_scores
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import Description, describe, describe_sums
 from manyview.solver.fitting import fit, memory_check
@@ -143,6 +144,12 @@ class OMVCDR(
     confidence_ : ndarray of shape (n_samples,)
         Relative margin of each label in F, in [0, 1]: how much less the label costs than the
         second-best one, as a share of the latter.
+    outlier_score_ : ndarray of shape (n_samples,)
+        How unlike its cluster a sample is, from the unsmoothed views; higher is more unusual. The
+        root sum of squares of three parts, each in units of the members' spread above their median:
+        distance to the cluster, share of the rows that bases cannot explain, unusual norms.
+    outlier_threshold_ : float
+        Score above which a sample is unlike all clusters: 99 % of the samples are below it.
     stability_ : float
         Mean adjusted Rand index between `labels_` and the labels of the other starts; NaN if
         n_init=1.
@@ -270,6 +277,7 @@ class OMVCDR(
             if engine.n_samples < data.n_samples:
                 fitted = fitted.label(engine, data)
             self._store_assignment(fitted.assignment(engine))
+            self._score_fit(engine, data, np.arange(data.n_samples)[counted], rng)
         self._store_solution(solution)
         self._store_model(description)
         self.n_clusters_, self.engine_ = k, engine.name
@@ -280,6 +288,20 @@ class OMVCDR(
         if journal is not None:
             journal.clear()
         return self
+
+    def _score_fit(
+        self, engine: Engine, data: MultiViewData, counted: NDArray[Any], rng: np.random.Generator
+    ) -> None:
+        """Set the outlier scores; those of the reference come from bases of its other folds."""
+        subset, rows, scores = fit_outliers(
+            self._fitted, data[counted], lambda: self._choose_engine(data), rng
+        )
+        self._outliers = subset
+        if len(rows) < data.n_samples:
+            self.outlier_score_ = outlier_scores(engine, self._fitted, subset)
+        else:
+            self.outlier_score_ = np.empty(data.n_samples)
+        self.outlier_score_[counted[rows]] = scores
 
     def partial_fit(
         self, X: Any, y: object = None, sample_weight: Any = None, *, present: Any = None
@@ -315,6 +337,7 @@ class OMVCDR(
             self._batches = self._learn(self._data_of_fit(None), None)
         self._batches = self._learn(data, sample_weight, self._batches)
         self._store_assignment(self.assign(data))
+        self.outlier_score_ = -self.score_samples(data)
         model, moments = self._fitted.model, self._fitted.moments
         self.objective_ = objective(moments, model)
         self._store_model(describe_sums(self._batches.totals, model, moments, data.n_views))
@@ -443,6 +466,33 @@ class OMVCDR(
         """
         engine, fitted = self._label(X, present)
         return fitted.assignment(engine)
+
+    def score_samples(self, X: Any, *, present: Any = None) -> FloatArray:
+        """Opposite of the outlier score of each sample: the lower, the more unusual.
+
+        The sign is that of scikit-learn's novelty detectors. For samples of the fit, use
+        `outlier_score_`: here they would be compared with bases that were fitted to them.
+
+        Parameters
+        ----------
+        X : views
+            The same views as in `fit`; a sample may lack some, and only those present count.
+        present : array of bool of shape (n_samples, n_views), optional
+            False where a sample lacks a view.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            At most 0. A sample below `-outlier_threshold_` is unlike all clusters.
+        """
+        engine, fitted = self._label(X, present)
+        return -outlier_scores(engine, fitted, self._outliers)
+
+    @property
+    def outlier_threshold_(self) -> float:
+        """Outlier score above which a sample is unlike all clusters: 99 % of the fit are below."""
+        check_is_fitted(self)
+        return self._outliers.threshold
 
     def explain(self, X: Any = None) -> Explanation:
         """Explain the clusters by tables.

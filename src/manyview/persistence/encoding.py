@@ -23,6 +23,7 @@ from manyview.solver.anchor_graph import AnchorGraph
 from manyview.solver.inference import Fitted
 from manyview.solver.model import Model
 from manyview.solver.online import BatchTotals
+from manyview.solver.outliers import OutlierReference
 from manyview.solver.problem import Problem, ViewColumns
 
 RECORDS: dict[str, type[Any]] = {
@@ -30,6 +31,7 @@ RECORDS: dict[str, type[Any]] = {
     for record in (
         *(Fitted, Model, Problem, ViewScaling, ClusterMoments, AnchorGraph, BatchTotals),  # a fit
         *(ArraySums, ColumnMoments, ViewColumns),  # results of passes
+        OutlierReference,
     )
 }
 

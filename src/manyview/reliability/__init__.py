@@ -1,0 +1,1 @@
+"""How far a fit can be trusted: structure, stability, calibration, outliers and moved views."""

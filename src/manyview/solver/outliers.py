@@ -1,0 +1,260 @@
+"""Outlier scores: how far a sample is from the members of its cluster, from the unsmoothed rows.
+
+Three parts, each relative to the values of the members and counted only where it is above their
+median: the distance to the cluster in the learned spaces, in units of the spread of the cluster;
+the share of the scaled rows that bases cannot explain; and the joint deviation of the explained
+shares and norms of all scaled views, in either direction. Smoothed rows would hide all three.
+
+Bases that were fitted to a row explain it too well. The bases used here come from a subset in
+folds: the members' values are those with bases of the other folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.random import Generator
+from sklearn.covariance import ledoit_wolf
+
+from manyview.engines import Engine
+from manyview.kernels import Kernels
+from manyview.kernels.block import Block
+from manyview.kernels.statistics import ArraySums
+from manyview.solver.inference import Fitted
+from manyview.solver.initialization import cross_products, leading_coordinates
+from manyview.solver.problem import Problem, set_baselines, set_row_factors
+from manyview.solver.updates import orthonormalize_all
+from manyview.utils.types import FloatArray, IntArray
+
+N_DIRECTIONS = 16  # leading directions of the rows, besides the learned bases
+PRIOR = 60.0  # samples that the common covariance counts for in that of a cluster
+MOST_ENTRIES = 1_000_000  # of the covariances of all clusters; beyond, they share one
+QUANTILE = 0.99  # of the members' scores: the threshold
+LARGEST = 1e6  # score of a sample whose scaled rows are not finite
+SMALL = 1e-9
+LEAST_SHARE = 1e-4
+
+
+@dataclass(frozen=True)
+class OutlierReference:
+    """What the scores of new samples are compared with."""
+
+    n_dims: int  # D: the columns of the bases that are the learned spaces; the rest explains rows
+    bases: tuple[FloatArray, ...]  # scaled view: (d_v, D + r)
+    centers: FloatArray  # (k, V, D): mean projection of the members
+    whitening: FloatArray  # (k, D, D), or (1, D, D) if shared: unit covariance within clusters
+    feature_mean: FloatArray  # (2V,): logits of the explained shares, then log norms
+    feature_spread: FloatArray  # (2V,)
+    feature_whitening: FloatArray  # (2V, 2V)
+    part_median: FloatArray  # (3,), of the members: distance, unexplained share, deviation
+    part_spread: FloatArray  # (3,)
+    threshold: float
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Projections and features of some rows."""
+
+    projections: FloatArray  # (rows, V, D), relative to the mean
+    features: FloatArray  # (rows, 2V)
+    present: FloatArray  # (rows, V): 1 or 0
+
+
+def unsmoothed_problem(fitted: Fitted) -> Problem:
+    """The problem whose scaled views are not smoothed."""
+    return (fitted if fitted.first is None else fitted.first).model.problem
+
+
+def score_rows(
+    block: Block, kernels: Kernels, problem: Problem, reference: OutlierReference
+) -> tuple[Block, ArraySums]:
+    """Replace the projections of labelled rows by their outlier score: (rows, 1)."""
+    scaled = _scaled(block, kernels, problem)
+    measured = _measure(scaled, kernels, problem, reference.bases, reference.n_dims)
+    scores = _score(_parts(measured, block.labels, reference), reference)
+    return replace(block, projection=scores[:, None]), ArraySums(())
+
+
+def fit_reference(
+    folds: Sequence[Engine], fitted: Fitted, rng: Generator
+) -> tuple[OutlierReference, FloatArray]:
+    """The reference from a subset in folds of labelled rows, and the scores of these rows."""
+    problem, kernels = unsmoothed_problem(fitted), folds[0].kernels
+    blocks = [
+        [_scaled(block, kernels, problem) for block in fold.sample(fold.n_samples, rng)]
+        for fold in folds
+    ]
+    labels = np.concatenate([fold.gather("labels") for fold in folds])
+    embedding = np.concatenate([fold.gather("projection") for fold in folds])
+    n_directions = max(min(N_DIRECTIONS, len(labels) // 3), 1)
+    every = [block for fold in blocks for block in fold]
+    short = replace(problem, dims=(n_directions,))
+    targets = np.hstack([embedding, leading_coordinates(every, kernels, short, rng)])
+    n_dims = embedding.shape[1]
+    starts = [*fitted.model.problem.starts[1:], n_dims]
+    cuts = np.cumsum([fold.n_samples for fold in folds])[:-1]
+    sums = [
+        ArraySums(cross_products(fold, kernels, part))
+        for fold, part in zip(blocks, np.split(targets, cuts), strict=True)
+    ]
+    total = sum(sums[1:], sums[0])
+    measured = []
+    for f, fold in enumerate(blocks):
+        others = [own for g, own in enumerate(sums) if g != f] or sums
+        bases = _bases(sum(others[1:], others[0]), starts)
+        measured += [_measure(block, kernels, problem, bases, n_dims) for block in fold]
+    fields = ("projections", "features", "present")
+    members = _Measured(*(np.concatenate([getattr(m, name) for m in measured]) for name in fields))
+    return _summarize(_bases(total, starts), n_dims, members, labels, problem.n_clusters)
+
+
+def _bases(sums: ArraySums, starts: Sequence[int]) -> tuple[FloatArray, ...]:
+    """Polar factors of X'ᵀ T in each space, and in the leading coordinates."""
+    return orthonormalize_all([np.split(C, starts, axis=1) for C in sums.arrays])
+
+
+def _scaled(block: Block, kernels: Kernels, problem: Problem) -> Block:
+    """The block with views scaled as before any smoothing, whatever its views are now."""
+    views = tuple(
+        replace(block.given[s.view], map=s.map, scale=s.scale, offset=s.offset)
+        for s in problem.scalings
+    )
+    block = replace(block, views=views)
+    block, _ = set_row_factors(block, kernels, tuple(s.has_unit_rows for s in problem.scalings))
+    return set_baselines(block, kernels, problem.means, problem.is_far)[0]
+
+
+def _measure(
+    block: Block, kernels: Kernels, problem: Problem, bases: Sequence[FloatArray], n_dims: int
+) -> _Measured:
+    """Projections, explained shares and norms of the rows of each scaled view."""
+    shape = (len(block.labels), problem.n_scalings)
+    projections = np.zeros((*shape, n_dims))
+    logits, norms, present = np.zeros(shape), np.zeros(shape), np.ones(shape)
+    sizes = problem.view_sum_squares / max(problem.weight, SMALL)  # mean ‖x‖² of a scaled view
+    parts = zip(block.views, bases, problem.means, sizes, strict=True)
+    for v, (view, G, mean, size) in enumerate(parts):
+        wide = np.column_stack([G, mean])
+        product = np.asarray(kernels.project((view,), (wide,)), dtype=np.float64)
+        if view.baseline is None:
+            product -= mean @ wide
+        squares = kernels.row_squares(view)
+        factor = np.ones(shape[0]) if view.factor is None else view.factor
+        present[:, v] = factor > 0
+        # ‖x − mean‖² = ‖x‖² − 2 (x − mean)·mean − ‖mean‖²
+        centered = factor**2 * squares - 2 * product[:, -1] - mean @ mean
+        explained = np.sum(product[:, n_dims:-1] ** 2, axis=1)
+        share = explained / (np.maximum(centered, 0) + SMALL * max(size, SMALL))
+        share = np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE)
+        projections[:, v] = product[:, :n_dims]
+        logits[:, v] = np.log(share / (1 - share))
+        norms[:, v] = 0.5 * np.log(squares + SMALL)
+    return _Measured(projections, np.hstack([logits, norms]), present)
+
+
+def _summarize(
+    bases: tuple[FloatArray, ...],
+    n_dims: int,
+    members: _Measured,
+    labels: IntArray,
+    n_clusters: int,
+) -> tuple[OutlierReference, FloatArray]:
+    """The reference from the measured members, and their scores."""
+    twice = np.hstack([members.present, members.present])  # (rows, 2V)
+    weight = np.maximum(twice.sum(axis=0), 1)
+    mean = np.sum(twice * members.features, axis=0) / weight
+    centered = twice * (members.features - mean)
+    spread = np.sqrt(np.sum(centered**2, axis=0) / weight)
+    centers = _centers(members, labels, n_clusters)
+    offsets = _offsets(members, labels, centers)
+    reference = OutlierReference(
+        n_dims=n_dims,
+        bases=bases,
+        centers=centers,
+        whitening=_whitening(offsets, labels, n_clusters),
+        feature_mean=mean,
+        feature_spread=np.maximum(spread, SMALL),
+        feature_whitening=_inverse_root(ledoit_wolf(centered, assume_centered=True)[0]),
+        part_median=np.zeros(3),
+        part_spread=np.ones(3),
+        threshold=0.0,
+    )
+    parts = _parts(members, labels, reference)
+    median = np.median(parts, axis=0)
+    part_spread = np.maximum(np.quantile(parts, 0.84, axis=0) - median, SMALL)
+    reference = replace(reference, part_median=median, part_spread=part_spread)
+    scores = _score(parts, reference)
+    threshold = float(np.quantile(scores, QUANTILE, method="higher"))
+    return replace(reference, threshold=threshold), scores
+
+
+def _centers(members: _Measured, labels: IntArray, n_clusters: int) -> FloatArray:
+    """Mean projection of the members of each cluster that have a scaled view; else zero."""
+    own = np.equal.outer(np.arange(n_clusters), labels).astype(np.float64)  # (k, rows)
+    kept = members.projections * members.present[:, :, None]
+    sums = np.tensordot(own, kept, axes=1)  # (k, V, D)
+    return np.asarray(sums / np.maximum(own @ members.present, 1)[:, :, None])
+
+
+def _offsets(measured: _Measured, labels: IntArray, centers: FloatArray) -> FloatArray:
+    """Mean offset from the cluster over the scaled views present: (rows, D).
+
+    Multiplied by √(share present), since a mean over fewer views scatters more.
+    """
+    present = measured.present
+    counted = np.maximum(present.sum(axis=1), 1)
+    total = np.einsum("iv,ivd->id", present, measured.projections)
+    for c in np.unique(labels):
+        rows = labels == c
+        total[rows] -= present[rows] @ centers[c]
+    return np.asarray(total / np.sqrt(counted * present.shape[1])[:, None])
+
+
+def _whitening(offsets: FloatArray, labels: IntArray, n_clusters: int) -> FloatArray:
+    """Whitening within each cluster, its covariance shrunk to the common one."""
+    common = _inverse_root(ledoit_wolf(offsets, assume_centered=True)[0])  # (D, D)
+    n_dims = len(common)
+    if n_clusters * n_dims**2 > MOST_ENTRIES:
+        return common[None]
+    whitened = offsets @ common
+    own = []
+    for c in range(n_clusters):
+        rows = whitened[labels == c]
+        covariance = (rows.T @ rows + PRIOR * np.eye(n_dims)) / (len(rows) + PRIOR)
+        own.append(common @ _inverse_root(covariance))
+    return np.stack(own)
+
+
+def _inverse_root(covariance: FloatArray) -> FloatArray:
+    """W with Wᵀ S W = I; directions without variance are kept finite."""
+    values, vectors = np.linalg.eigh(covariance)
+    least = max(1e-10 * float(values[-1]), 1e-20)
+    return np.asarray(vectors / np.sqrt(np.maximum(values, least)))
+
+
+def _parts(measured: _Measured, labels: IntArray, reference: OutlierReference) -> FloatArray:
+    """Log distance, mean unexplained share, log deviation of the features: (rows, 3)."""
+    offsets = _offsets(measured, labels, reference.centers)
+    distance = np.empty(len(labels))
+    for c in np.unique(labels):
+        rows = labels == c
+        W = reference.whitening[c if len(reference.whitening) > 1 else 0]
+        distance[rows] = np.linalg.norm(offsets[rows] @ W, axis=1)
+    n_views = measured.present.shape[1]
+    counted = np.maximum(measured.present.sum(axis=1), 1)
+    twice = np.hstack([measured.present, measured.present])
+    centered = twice * (measured.features - reference.feature_mean)
+    logits = (centered / reference.feature_spread)[:, :n_views]
+    unexplained = -logits.sum(axis=1) / counted
+    deviation = np.linalg.norm(centered @ reference.feature_whitening, axis=1)
+    deviation *= np.sqrt(n_views / counted)
+    return np.column_stack([np.log(distance + SMALL), unexplained, np.log(deviation + SMALL)])
+
+
+def _score(parts: FloatArray, reference: OutlierReference) -> FloatArray:
+    """√(Σ z²) over the parts above the members' median, z in units of their spread."""
+    z = (parts - reference.part_median) / reference.part_spread
+    score = np.sqrt(np.sum(np.maximum(z, 0) ** 2, axis=1))
+    return np.asarray(np.minimum(np.nan_to_num(score, nan=LARGEST, posinf=LARGEST), LARGEST))
