@@ -23,7 +23,7 @@ from manyview.utils.types import FloatArray, IntArray
 if TYPE_CHECKING:
     from manyview.base import MultiViewClusterer
 
-SUBSET_ROWS = 2000  # samples that others are compared with
+SUBSET_ROWS = 1000  # samples that others are compared with
 N_FOLDS = 5
 N_SHOWN = 10  # most unusual samples in a summary
 
@@ -54,13 +54,14 @@ def fit_outliers(
         Their scores, each relative to bases of the other folds.
     """
     rows = rng.permutation(data.n_samples)[:SUBSET_ROWS]
-    parts = np.array_split(rows, min(N_FOLDS, len(rows)))
+    subset, whole = data[rows], make_engine()
+    fitted.label(whole, subset)
     folds = []
-    for part in parts:
-        engine = make_engine()
-        fitted.label(engine, data[part])
-        folds.append(engine)
-    reference, scores = fit_reference(folds, fitted, rng)
+    for part in np.array_split(np.arange(len(rows)), min(N_FOLDS, len(rows))):
+        folds.append(make_engine())
+        folds[-1].load(subset[part], None)
+    labels, embedding = whole.gather("labels"), whole.gather("projection")
+    reference, scores = fit_reference(folds, labels, embedding, fitted, rng)
     return reference, rows, scores
 
 

@@ -1,7 +1,7 @@
 """Outlier scores: how far a sample is from the members of its cluster, from the unsmoothed rows.
 
 Three parts, each relative to the values of the members and counted only where it is above their
-median: the distance to the cluster in the learned spaces, in units of the spread of the cluster;
+median: the distance to the cluster in the largest learned space, in units of the spread of the cluster;
 the share of the scaled rows that bases cannot explain; and the joint deviation of the explained
 shares and norms of all scaled views, in either direction. Smoothed rows would hide all three.
 
@@ -13,27 +13,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import TypeVar
 
 import numpy as np
 from numpy.random import Generator
 from sklearn.covariance import ledoit_wolf
 
+from manyview.data.scaling import fit_scalings
 from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block
 from manyview.kernels.statistics import ArraySums
 from manyview.solver.inference import Fitted
 from manyview.solver.initialization import cross_products, leading_coordinates
-from manyview.solver.problem import Problem, set_baselines, set_row_factors
+from manyview.solver.problem import Problem, ViewColumns, set_baselines, set_row_factors
 from manyview.solver.updates import orthonormalize_all
 from manyview.utils.types import FloatArray, IntArray
+
+T = TypeVar("T", ArraySums, ViewColumns)
 
 N_DIRECTIONS = 16  # leading directions of the rows, besides the learned bases
 PRIOR = 60.0  # samples that the common covariance counts for in that of a cluster
 MOST_ENTRIES = 1_000_000  # of the covariances of all clusters; beyond, they share one
-QUANTILE = 0.99  # of the members' scores: the threshold
+QUANTILE = 0.99  # of the members' scores; the threshold is
+MARGIN = 1.1  # times that, since the clusters and the embedding were fitted to the members
 LARGEST = 1e6  # score of a sample whose scaled rows are not finite
 SMALL = 1e-9
+TINY = float(np.finfo(np.float64).tiny)
 LEAST_SHARE = 1e-4
 
 
@@ -41,7 +49,7 @@ LEAST_SHARE = 1e-4
 class OutlierReference:
     """What the scores of new samples are compared with."""
 
-    n_dims: int  # D: the columns of the bases that are the learned spaces; the rest explains rows
+    n_dims: int  # D: columns of the bases that are the largest learned space; the rest explains rows
     bases: tuple[FloatArray, ...]  # scaled view: (d_v, D + r)
     centers: FloatArray  # (k, V, D): mean projection of the members
     whitening: FloatArray  # (k, D, D), or (1, D, D) if shared: unit covariance within clusters
@@ -71,57 +79,92 @@ def score_rows(
     block: Block, kernels: Kernels, problem: Problem, reference: OutlierReference
 ) -> tuple[Block, ArraySums]:
     """Replace the projections of labelled rows by their outlier score: (rows, 1)."""
-    scaled = _scaled(block, kernels, problem)
-    measured = _measure(scaled, kernels, problem, reference.bases, reference.n_dims)
+    measured = _measure(_scaled(block, problem), kernels, problem, reference.bases, reference.n_dims)
     scores = _score(_parts(measured, block.labels, reference), reference)
     return replace(block, projection=scores[:, None]), ArraySums(())
 
 
 def fit_reference(
-    folds: Sequence[Engine], fitted: Fitted, rng: Generator
+    folds: Sequence[Engine],
+    labels: IntArray,
+    embedding: FloatArray,
+    fitted: Fitted,
+    rng: Generator,
 ) -> tuple[OutlierReference, FloatArray]:
-    """The reference from a subset in folds of labelled rows, and the scores of these rows."""
+    """The reference from a subset in folds, and the scores of its rows.
+
+    `labels` and `embedding`, which are the projections of the fit, are those of all folds.
+    """
     problem, kernels = unsmoothed_problem(fitted), folds[0].kernels
+    embedding = embedding[:, fitted.model.problem.starts[-1] :]  # the largest space
     blocks = [
-        [_scaled(block, kernels, problem) for block in fold.sample(fold.n_samples, rng)]
-        for fold in folds
+        [_with_factors(_scaled(block, problem), kernels, problem) for block in rows]
+        for rows in (fold.sample(fold.n_samples, rng) for fold in folds)
     ]
-    labels = np.concatenate([fold.gather("labels") for fold in folds])
-    embedding = np.concatenate([fold.gather("projection") for fold in folds])
     n_directions = max(min(N_DIRECTIONS, len(labels) // 3), 1)
     every = [block for fold in blocks for block in fold]
     short = replace(problem, dims=(n_directions,))
     targets = np.hstack([embedding, leading_coordinates(every, kernels, short, rng)])
     n_dims = embedding.shape[1]
-    starts = [*fitted.model.problem.starts[1:], n_dims]
     cuts = np.cumsum([fold.n_samples for fold in folds])[:-1]
     sums = [
         ArraySums(cross_products(fold, kernels, part))
         for fold, part in zip(blocks, np.split(targets, cuts), strict=True)
     ]
-    total = sum(sums[1:], sums[0])
+    columns = [
+        reduce(add, [describe_given(block, kernels) for block in fold]) for fold in blocks
+    ]
     measured = []
     for f, fold in enumerate(blocks):
-        others = [own for g, own in enumerate(sums) if g != f] or sums
-        bases = _bases(sum(others[1:], others[0]), starts)
-        measured += [_measure(block, kernels, problem, bases, n_dims) for block in fold]
+        bases = _bases(_of_others(sums, f), n_dims)
+        rescaled = _rescaled(problem, _of_others(columns, f))
+        measured += [
+            _measure(_scaled(block, rescaled), kernels, problem, bases, n_dims)
+            for block in fold
+        ]
     fields = ("projections", "features", "present")
     members = _Measured(*(np.concatenate([getattr(m, name) for m in measured]) for name in fields))
-    return _summarize(_bases(total, starts), n_dims, members, labels, problem.n_clusters)
+    return _summarize(_bases(reduce(add, sums), n_dims), n_dims, members, labels, problem.n_clusters)
 
 
-def _bases(sums: ArraySums, starts: Sequence[int]) -> tuple[FloatArray, ...]:
-    """Polar factors of X'ᵀ T in each space, and in the leading coordinates."""
-    return orthonormalize_all([np.split(C, starts, axis=1) for C in sums.arrays])
+def _of_others(of_folds: Sequence[T], f: int) -> T:
+    """Sum over all folds but one; over one fold, if it is the only one."""
+    return reduce(add, [own for g, own in enumerate(of_folds) if g != f] or of_folds)
 
 
-def _scaled(block: Block, kernels: Kernels, problem: Problem) -> Block:
-    """The block with views scaled as before any smoothing, whatever its views are now."""
+def describe_given(block: Block, kernels: Kernels) -> ViewColumns:
+    """Column moments of the unscaled views."""
+    return ViewColumns(tuple(kernels.columns(view, block.weights) for view in block.given))
+
+
+def _rescaled(problem: Problem, columns: ViewColumns) -> Problem:
+    """The problem with z-scores of other rows: a rare feature is as new to a row as it may be."""
+    names = tuple(dict.fromkeys(s.name for s in problem.scalings if s.name is not None))
+    if not names:
+        return problem
+    fitted = {(s.name, s.view): s for s in fit_scalings(names, columns.views)}
+    new = [s if s.name is None else fitted[s.name, s.view] for s in problem.scalings]
+    pairs = zip(problem.scalings, new, strict=True)
+    scalings = tuple(replace(s, scale=other.scale, offset=other.offset) for s, other in pairs)
+    return replace(problem, scalings=scalings)
+
+
+def _bases(sums: ArraySums, n_dims: int) -> tuple[FloatArray, ...]:
+    """Polar factors of X'ᵀ T in the learned space, and in the leading coordinates."""
+    return orthonormalize_all([np.split(C, [n_dims], axis=1) for C in sums.arrays])
+
+
+def _scaled(block: Block, problem: Problem) -> Block:
+    """The block with views scaled as before any smoothing, but for factors and baselines."""
     views = tuple(
         replace(block.given[s.view], map=s.map, scale=s.scale, offset=s.offset)
         for s in problem.scalings
     )
-    block = replace(block, views=views)
+    return replace(block, views=views)
+
+
+def _with_factors(block: Block, kernels: Kernels, problem: Problem) -> Block:
+    """The same with row factors and baselines."""
     block, _ = set_row_factors(block, kernels, tuple(s.has_unit_rows for s in problem.scalings))
     return set_baselines(block, kernels, problem.means, problem.is_far)[0]
 
@@ -134,15 +177,19 @@ def _measure(
     projections = np.zeros((*shape, n_dims))
     logits, norms, present = np.zeros(shape), np.zeros(shape), np.ones(shape)
     sizes = problem.view_sum_squares / max(problem.weight, SMALL)  # mean ‖x‖² of a scaled view
-    parts = zip(block.views, bases, problem.means, sizes, strict=True)
-    for v, (view, G, mean, size) in enumerate(parts):
-        wide = np.column_stack([G, mean])
-        product = np.asarray(kernels.project((view,), (wide,)), dtype=np.float64)
-        if view.baseline is None:
-            product -= mean @ wide
+    scalings, is_far = problem.scalings, problem.is_far
+    parts = zip(block.views, scalings, bases, problem.means, is_far, sizes, strict=True)
+    for v, (view, scaling, G, mean, far, size) in enumerate(parts):
         squares = kernels.row_squares(view)
         factor = np.ones(shape[0]) if view.factor is None else view.factor
         present[:, v] = factor > 0
+        if scaling.has_unit_rows:
+            factor = factor * np.where(squares > 0, 1 / np.sqrt(squares + TINY), 1.0)
+        wide = np.column_stack([G, mean])
+        scaled = replace(view, factor=factor, baseline=mean if far else None)
+        product = np.asarray(kernels.project((scaled,), (wide,)), dtype=np.float64)
+        if not far:
+            product -= mean @ wide
         # ‖x − mean‖² = ‖x‖² − 2 (x − mean)·mean − ‖mean‖²
         centered = factor**2 * squares - 2 * product[:, -1] - mean @ mean
         explained = np.sum(product[:, n_dims:-1] ** 2, axis=1)
@@ -186,7 +233,7 @@ def _summarize(
     part_spread = np.maximum(np.quantile(parts, 0.84, axis=0) - median, SMALL)
     reference = replace(reference, part_median=median, part_spread=part_spread)
     scores = _score(parts, reference)
-    threshold = float(np.quantile(scores, QUANTILE, method="higher"))
+    threshold = MARGIN * float(np.quantile(scores, QUANTILE, method="higher"))
     return replace(reference, threshold=threshold), scores
 
 
