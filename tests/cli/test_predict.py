@@ -33,7 +33,7 @@ def expected(model, tables):
 
 def labels(path):
     table = pd.read_csv(path, index_col="sample")
-    assert list(table.columns) == ["cluster", "confidence"]
+    assert list(table.columns) == ["cluster", "confidence", "outlier_score", "is_outlier"]
     assert table["confidence"].between(0, 1).all()
     return table["cluster"]
 

@@ -30,9 +30,7 @@ def has_sound_shapes(fitted: Fitted, widths: Sequence[int]) -> bool:
     return _is_model_sound(fitted.model, scaled) and _are_moments_sound(fitted)
 
 
-def is_reference_sound(
-    reference: OutlierReference, fitted: Fitted, widths: Sequence[int]
-) -> bool:
+def is_reference_sound(reference: OutlierReference, fitted: Fitted, widths: Sequence[int]) -> bool:
     """Whether the reference of the outlier scores matches the scaled views and clusters."""
     problem = unsmoothed_problem(fitted)
     k, V, D = problem.n_clusters, problem.n_scalings, reference.n_dims
@@ -49,6 +47,9 @@ def is_reference_sound(
         and reference.feature_mean.shape == reference.feature_spread.shape == (2 * V,)
         and reference.feature_whitening.shape == (2 * V, 2 * V)
         and reference.part_median.shape == reference.part_spread.shape == (3,)
+        and [columns.mean.shape for columns in reference.columns.views] == [(d,) for d in widths]
+        and [columns.scatter.shape for columns in reference.columns.views] == [(d,) for d in widths]
+        and [share.shape for share in reference.common_shares] == [(d,) for d in widths]
     )
 
 

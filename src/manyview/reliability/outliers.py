@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from manyview.data.views import MultiViewData
 from manyview.engines import Engine
+from manyview.reliability.shift import common_shares
 from manyview.solver.inference import Fitted
 from manyview.solver.outliers import (
     OutlierReference,
@@ -53,16 +55,18 @@ def fit_outliers(
     scores : ndarray
         Their scores, each relative to bases of the other folds.
     """
-    rows = rng.permutation(data.n_samples)[:SUBSET_ROWS]
-    subset, whole = data[rows], make_engine()
+    rows = np.sort(rng.permutation(data.n_samples)[:SUBSET_ROWS])
+    subset, whole = data[rows].in_memory(), make_engine()
     fitted.label(whole, subset)
+    order = rng.permutation(len(rows))
     folds = []
-    for part in np.array_split(np.arange(len(rows)), min(N_FOLDS, len(rows))):
+    for part in np.array_split(order, min(N_FOLDS, len(rows))):
         folds.append(make_engine())
         folds[-1].load(subset[part], None)
-    labels, embedding = whole.gather("labels"), whole.gather("projection")
+    labels, embedding = whole.gather("labels")[order], whole.gather("projection")[order]
     reference, scores = fit_reference(folds, labels, embedding, fitted, rng)
-    return reference, rows, scores
+    reference = replace(reference, common_shares=common_shares(subset))
+    return reference, rows[order], scores
 
 
 def outlier_scores(engine: Engine, fitted: Fitted, reference: OutlierReference) -> FloatArray:

@@ -129,7 +129,9 @@ def leading_coordinates(
     return np.asarray((Q @ U)[:, :keep] * singular[:keep] / root)
 
 
-def cross_products(sample: Sequence[Block], kernels: Kernels, Z: FloatArray) -> tuple[FloatArray, ...]:
+def cross_products(
+    sample: Sequence[Block], kernels: Kernels, Z: FloatArray
+) -> tuple[FloatArray, ...]:
     """X_vᵀ Z over the subset, one array per view, without baselines, as in `project`."""
     ends = np.cumsum([len(block.labels) for block in sample])
     total: ArraySums | None = None

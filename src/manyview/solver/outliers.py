@@ -1,9 +1,9 @@
 """Outlier scores: how far a sample is from the members of its cluster, from the unsmoothed rows.
 
 Three parts, each relative to the values of the members and counted only where it is above their
-median: the distance to the cluster in the largest learned space, in units of the spread of the cluster;
-the share of the scaled rows that bases cannot explain; and the joint deviation of the explained
-shares and norms of all scaled views, in either direction. Smoothed rows would hide all three.
+median: the distance to the cluster in the largest learned space, in units of the spread of the
+cluster; the share of the scaled rows that bases cannot explain; and the joint deviation of the
+explained shares and norms of all scaled views, in either direction. Smoothed rows would hide them.
 
 Bases that were fitted to a row explain it too well. The bases used here come from a subset in
 folds: the members' values are those with bases of the other folds.
@@ -49,7 +49,9 @@ LEAST_SHARE = 1e-4
 class OutlierReference:
     """What the scores of new samples are compared with."""
 
-    n_dims: int  # D: columns of the bases that are the largest learned space; the rest explains rows
+    n_dims: (
+        int  # D: columns of the bases that are the largest learned space; the rest explains rows
+    )
     bases: tuple[FloatArray, ...]  # scaled view: (d_v, D + r)
     centers: FloatArray  # (k, V, D): mean projection of the members
     whitening: FloatArray  # (k, D, D), or (1, D, D) if shared: unit covariance within clusters
@@ -59,6 +61,8 @@ class OutlierReference:
     part_median: FloatArray  # (3,), of the members: distance, unexplained share, deviation
     part_spread: FloatArray  # (3,)
     threshold: float
+    columns: ViewColumns  # moments of the unscaled views
+    common_shares: tuple[FloatArray, ...] = ()  # view: (d_v,), samples with the commonest value
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,9 @@ def score_rows(
     block: Block, kernels: Kernels, problem: Problem, reference: OutlierReference
 ) -> tuple[Block, ArraySums]:
     """Replace the projections of labelled rows by their outlier score: (rows, 1)."""
-    measured = _measure(_scaled(block, problem), kernels, problem, reference.bases, reference.n_dims)
+    measured = _measure(
+        _scaled(block, problem), kernels, problem, reference.bases, reference.n_dims
+    )
     scores = _score(_parts(measured, block.labels, reference), reference)
     return replace(block, projection=scores[:, None]), ArraySums(())
 
@@ -111,20 +117,18 @@ def fit_reference(
         ArraySums(cross_products(fold, kernels, part))
         for fold, part in zip(blocks, np.split(targets, cuts), strict=True)
     ]
-    columns = [
-        reduce(add, [describe_given(block, kernels) for block in fold]) for fold in blocks
-    ]
+    columns = [reduce(add, [describe_given(block, kernels) for block in fold]) for fold in blocks]
     measured = []
     for f, fold in enumerate(blocks):
         bases = _bases(_of_others(sums, f), n_dims)
         rescaled = _rescaled(problem, _of_others(columns, f))
         measured += [
-            _measure(_scaled(block, rescaled), kernels, problem, bases, n_dims)
-            for block in fold
+            _measure(_scaled(block, rescaled), kernels, problem, bases, n_dims) for block in fold
         ]
     fields = ("projections", "features", "present")
     members = _Measured(*(np.concatenate([getattr(m, name) for m in measured]) for name in fields))
-    return _summarize(_bases(reduce(add, sums), n_dims), n_dims, members, labels, problem.n_clusters)
+    summed = (_bases(reduce(add, sums), n_dims), reduce(add, columns))
+    return _summarize(*summed, members, labels, problem.n_clusters)
 
 
 def _of_others(of_folds: Sequence[T], f: int) -> T:
@@ -203,7 +207,7 @@ def _measure(
 
 def _summarize(
     bases: tuple[FloatArray, ...],
-    n_dims: int,
+    columns: ViewColumns,
     members: _Measured,
     labels: IntArray,
     n_clusters: int,
@@ -217,7 +221,7 @@ def _summarize(
     centers = _centers(members, labels, n_clusters)
     offsets = _offsets(members, labels, centers)
     reference = OutlierReference(
-        n_dims=n_dims,
+        n_dims=members.projections.shape[2],
         bases=bases,
         centers=centers,
         whitening=_whitening(offsets, labels, n_clusters),
@@ -227,6 +231,7 @@ def _summarize(
         part_median=np.zeros(3),
         part_spread=np.ones(3),
         threshold=0.0,
+        columns=columns,
     )
     parts = _parts(members, labels, reference)
     median = np.median(parts, axis=0)
