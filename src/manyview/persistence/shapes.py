@@ -45,7 +45,7 @@ def is_reference_sound(reference: OutlierReference, fitted: Fitted, widths: Sequ
         and reference.centers.shape == (k, V, D)
         and reference.whitening.shape in ((k, D, D), (1, D, D))
         and reference.feature_mean.shape == reference.feature_spread.shape == (2 * V,)
-        and reference.feature_whitening.shape == (2 * V, 2 * V)
+        and reference.feature_covariance.shape == (2 * V, 2 * V)
         and reference.part_median.shape == reference.part_spread.shape == (3,)
         and [columns.mean.shape for columns in reference.columns.views] == [(d,) for d in widths]
         and [columns.scatter.shape for columns in reference.columns.views] == [(d,) for d in widths]

@@ -57,7 +57,7 @@ class OutlierReference:
     whitening: FloatArray  # (k, D, D), or (1, D, D) if shared: unit covariance within clusters
     feature_mean: FloatArray  # (2V,): logits of the explained shares, then log norms
     feature_spread: FloatArray  # (2V,)
-    feature_whitening: FloatArray  # (2V, 2V)
+    feature_covariance: FloatArray  # (2V, 2V)
     part_median: FloatArray  # (3,), of the members: distance, unexplained share, deviation
     part_spread: FloatArray  # (3,)
     threshold: float
@@ -227,7 +227,7 @@ def _summarize(
         whitening=_whitening(offsets, labels, n_clusters),
         feature_mean=mean,
         feature_spread=np.maximum(spread, SMALL),
-        feature_whitening=_inverse_root(ledoit_wolf(centered, assume_centered=True)[0]),
+        feature_covariance=ledoit_wolf(centered, assume_centered=True)[0],
         part_median=np.zeros(3),
         part_spread=np.ones(3),
         threshold=0.0,
@@ -294,15 +294,27 @@ def _parts(measured: _Measured, labels: IntArray, reference: OutlierReference) -
         rows = labels == c
         W = reference.whitening[c if len(reference.whitening) > 1 else 0]
         distance[rows] = np.linalg.norm(offsets[rows] @ W, axis=1)
-    n_views = measured.present.shape[1]
-    counted = np.maximum(measured.present.sum(axis=1), 1)
-    twice = np.hstack([measured.present, measured.present])
-    centered = twice * (measured.features - reference.feature_mean)
+    present = measured.present
+    n_views = present.shape[1]
+    centered = np.hstack([present, present]) * (measured.features - reference.feature_mean)
     logits = (centered / reference.feature_spread)[:, :n_views]
-    unexplained = -logits.sum(axis=1) / counted
-    deviation = np.linalg.norm(centered @ reference.feature_whitening, axis=1)
-    deviation *= np.sqrt(n_views / counted)
+    # means over fewer views scatter more, as in `_offsets`
+    unexplained = -logits.sum(axis=1) / np.sqrt(np.maximum(present.sum(axis=1), 1) * n_views)
+    deviation = _deviation(centered, present, reference.feature_covariance)
     return np.column_stack([np.log(distance + SMALL), unexplained, np.log(deviation + SMALL)])
+
+
+def _deviation(centered: FloatArray, present: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Root mean square deviation in the features present, by their covariance: (rows,)."""
+    deviation = np.zeros(len(centered))
+    patterns, which = np.unique(present > 0, axis=0, return_inverse=True)
+    for p, pattern in enumerate(patterns):
+        rows, columns = which.ravel() == p, np.flatnonzero(np.tile(pattern, 2))
+        if columns.size:
+            W = _inverse_root(covariance[np.ix_(columns, columns)])
+            offsets = centered[np.ix_(rows, columns)] @ W
+            deviation[rows] = np.linalg.norm(offsets, axis=1) / np.sqrt(columns.size)
+    return deviation
 
 
 def _score(parts: FloatArray, reference: OutlierReference) -> FloatArray:
