@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf
 
 from manyview.data.scaling import fit_scalings
@@ -69,7 +70,7 @@ class OutlierReference:
 class _Measured:
     """Projections and features of some rows."""
 
-    projections: FloatArray  # (rows, V, D), relative to the mean
+    projections: NDArray[np.float32]  # (rows, V, D), relative to the mean
     features: FloatArray  # (rows, 2V)
     present: FloatArray  # (rows, V): 1 or 0
 
@@ -178,7 +179,7 @@ def _measure(
 ) -> _Measured:
     """Projections, explained shares and norms of the rows of each scaled view."""
     shape = (len(block.labels), problem.n_scalings)
-    projections = np.zeros((*shape, n_dims))
+    projections = np.zeros((*shape, n_dims), dtype=np.float32)
     logits, norms, present = np.zeros(shape), np.zeros(shape), np.ones(shape)
     sizes = problem.view_sum_squares / max(problem.weight, SMALL)  # mean ‖x‖² of a scaled view
     scalings, is_far = problem.scalings, problem.is_far
@@ -227,7 +228,7 @@ def _summarize(
         whitening=_whitening(offsets, labels, n_clusters),
         feature_mean=mean,
         feature_spread=np.maximum(spread, SMALL),
-        feature_covariance=ledoit_wolf(centered, assume_centered=True)[0],
+        feature_covariance=_covariance(centered),
         part_median=np.zeros(3),
         part_spread=np.ones(3),
         threshold=0.0,
@@ -266,7 +267,7 @@ def _offsets(measured: _Measured, labels: IntArray, centers: FloatArray) -> Floa
 
 def _whitening(offsets: FloatArray, labels: IntArray, n_clusters: int) -> FloatArray:
     """Whitening within each cluster, its covariance shrunk to the common one."""
-    common = _inverse_root(ledoit_wolf(offsets, assume_centered=True)[0])  # (D, D)
+    common = _inverse_root(_covariance(offsets))  # (D, D)
     n_dims = len(common)
     if n_clusters * n_dims**2 > MOST_ENTRIES:
         return common[None]
@@ -277,6 +278,13 @@ def _whitening(offsets: FloatArray, labels: IntArray, n_clusters: int) -> FloatA
         covariance = (rows.T @ rows + PRIOR * np.eye(n_dims)) / (len(rows) + PRIOR)
         own.append(common @ _inverse_root(covariance))
     return np.stack(own)
+
+
+def _covariance(centered: FloatArray) -> FloatArray:
+    """Covariance of centered rows, shrunk; zero for one row."""
+    if len(centered) < 2:
+        return np.zeros((centered.shape[1],) * 2)
+    return np.asarray(ledoit_wolf(centered, assume_centered=True)[0])
 
 
 def _inverse_root(covariance: FloatArray) -> FloatArray:
