@@ -314,8 +314,11 @@ def _parts(measured: _Measured, labels: IntArray, reference: OutlierReference) -
 
 def _deviation(centered: FloatArray, present: FloatArray, covariance: FloatArray) -> FloatArray:
     """Root mean square deviation in the features present, by their covariance: (rows,)."""
-    deviation = np.zeros(len(centered))
-    patterns, which = np.unique(present > 0, axis=0, return_inverse=True)
+    deviation, n_views = np.zeros(len(centered)), present.shape[1]
+    if present.all():
+        patterns, which = np.ones((1, n_views)), np.zeros(len(centered), dtype=np.intp)
+    else:
+        patterns, which = np.unique(present, axis=0, return_inverse=True)
     for p, pattern in enumerate(patterns):
         rows, columns = which.ravel() == p, np.flatnonzero(np.tile(pattern, 2))
         if columns.size:
