@@ -151,7 +151,8 @@ class OMVCDR(
         distance to the cluster, share of the rows that bases cannot explain, unusual norms.
     outlier_threshold_ : float
         Score above which a sample is unlike all clusters: 1.1 times what 99 % of the samples stay
-        below. Of new samples that are like those of the fit, about 1 to 2 % are above.
+        below. Of new samples that are like those of the fit, about 1 to 2 % are above;
+        more after a fit of a few dozen.
     stability_ : float
         Mean adjusted Rand index between `labels_` and the labels of the other starts; NaN if
         n_init=1.
