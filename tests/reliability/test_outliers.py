@@ -208,3 +208,13 @@ def test_batches_are_scored(views):
     model = OMVCDR(n_clusters=3, n_init=1, random_state=0)
     model.partial_fit([view[:200] for view in views]).partial_fit([view[200:] for view in views])
     assert model.outlier_score_.shape == (100,)
+
+
+def test_many_equal_rows_are_not_alarms(rng):
+    """All-zero rows, in effect a missing view: bases explain each of them nearly fully."""
+    bags = [rng.poisson(rng.gamma(0.5, 1.0, (3, d))[np.arange(600) % 3]) for d in (60, 40)]
+    views = [bag.astype(np.float64) for bag in bags]
+    views[1][rng.random(600) < 0.7] = 0
+    model = OMVCDR(n_clusters=3, n_init=1, random_state=0).fit([view[:400] for view in views])
+    new = -model.score_samples([view[400:] for view in views])
+    assert (new > model.outlier_threshold_).mean() <= 0.05

@@ -44,6 +44,7 @@ LARGEST = 1e6  # score of a sample whose scaled rows are not finite
 SMALL = 1e-9
 TINY = float(np.finfo(np.float64).tiny)
 LEAST_SHARE = 1e-4
+MOST_SHARE = 0.95  # beyond, logits would magnify tiny differences, such as those of equal rows
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,7 @@ def _measure(
         centered = factor**2 * squares - 2 * product[:, -1] - mean @ mean
         explained = np.sum(product[:, n_dims:-1] ** 2, axis=1)
         share = explained / (np.maximum(centered, 0) + SMALL * max(size, SMALL))
-        share = np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE)
+        share = np.clip(share, LEAST_SHARE, MOST_SHARE)
         projections[:, v] = product[:, :n_dims]
         logits[:, v] = np.log(share / (1 - share))
         norms[:, v] = 0.5 * np.log(squares + SMALL)
