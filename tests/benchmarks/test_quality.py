@@ -10,7 +10,12 @@ import pytest
 from benchmarks.page import markdown, parser_for, results_file, write_section
 from benchmarks.paper import bench_anchors, bench_growth
 from benchmarks.paper.bench_growth import AXES, METHODS, Size
-from benchmarks.quality import bench_choose, bench_confidence, bench_settings
+from benchmarks.quality import (
+    bench_choose,
+    bench_confidence,
+    bench_settings,
+    bench_strangers,
+)
 from benchmarks.speed import bench_estimate, bench_scale
 from manyview.baselines import BASELINES
 from manyview.datasets import make_multiview_blobs
@@ -319,3 +324,17 @@ def test_rows_of_a_quick_run_do_not_replace_those_of_a_full_one():
     asked = [parser.parse_args(line.split()) for line in ("", "--quick", "--quick --out a.csv")]
     names = [results_file("bench_x", arguments).name for arguments in asked]
     assert names == ["bench_x.csv", "bench_x_quick.csv", "a.csv"]
+
+
+def test_strangers_are_compared_with_held_out_samples():
+    rng = np.random.default_rng(0)
+    data = make_multiview_blobs(200, (30, 30), n_clusters=3, random_state=0).data
+    views = [np.asarray(view) for view in data.views]
+    seen, held = [view[:150] for view in views], [view[150:] for view in views]
+    far = [view + rng.normal(0, 9, view.shape) for view in held]
+    new = {"held": held, "strangers": far, "uniform": far, "gaussian": held}
+    row = bench_strangers.measure(seen, new, 3)
+    assert set(row) == set(bench_strangers.COLUMNS)
+    assert min(row["auroc"], row["lof"], row["uniform"]) > 0.9
+    assert row["gaussian"] == 0.5  # the same samples
+    assert row["alarms"] < 0.2 < row["flagged"]

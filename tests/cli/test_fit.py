@@ -70,7 +70,7 @@ def test_labels_are_those_of_the_estimator_and_right(run, files, truth):
     expected = truth[[int(name[1:]) for name in labels.index]]
     assert clustering_accuracy(expected, labels["cluster"]) == 1.0
     parquet = pd.read_parquet(folder / "labels.parquet")
-    assert list(parquet.columns) == ["sample", "cluster", "confidence"]
+    assert list(parquet.columns) == ["sample", "cluster", "confidence", "outlier_score"]
     assert parquet["confidence"].to_numpy() == pytest.approx(model.confidence_)
 
 

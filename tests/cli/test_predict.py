@@ -33,7 +33,7 @@ def expected(model, tables):
 
 def labels(path):
     table = pd.read_csv(path, index_col="sample")
-    assert list(table.columns) == ["cluster", "confidence"]
+    assert list(table.columns) == ["cluster", "confidence", "outlier_score", "is_outlier"]
     assert table["confidence"].between(0, 1).all()
     return table["cluster"]
 
@@ -137,3 +137,55 @@ def test_a_mistake_is_one_sentence_and_code_2(command, model, tables, tmp_path, 
     assert (code, len(err.splitlines())) == (2, 1)
     assert expected in err
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def new_tables(tables):
+    return {name: table.iloc[60:].copy() for name, table in tables.items()}
+
+
+def predict_json(command, new):
+    for name, table in new.items():
+        table.to_csv(f"{name}.csv")
+    code, out, _ = command("predict", "--model", "run", *(f"{name}.csv" for name in new), "--json")
+    assert code == 0
+    return json.loads(out)
+
+
+def test_patients_from_nowhere_are_flagged(command, model, tables, rng):
+    new = {
+        name: pd.DataFrame(
+            rng.uniform(table.min(), table.max(), (15, table.shape[1])),
+            index=pd.Index([f"N{i}" for i in range(15)], name="sample"),
+            columns=table.columns,
+        )
+        for name, table in tables.items()
+    }
+    summary = predict_json(command, new)
+    table = pd.read_csv("new_labels.csv")
+    assert summary["n_outliers"] == table["is_outlier"].sum() >= 14
+    assert (table["outlier_score"] > summary["outlier_threshold"]).equals(table["is_outlier"])
+    files = [f"{name}.csv" for name in new]
+    _, out, _ = command("predict", "--model", "run", *files)
+    assert f"{summary['n_outliers']} of 15 samples are unlike all clusters of the fit" in " ".join(
+        out.split()
+    )
+
+
+def test_patients_like_those_of_the_fit_raise_no_alarm(command, model, tables):
+    summary = predict_json(command, new_tables(tables))
+    assert summary["shifts"] == []
+    assert summary["n_outliers"] <= 1
+
+
+def test_a_view_in_another_unit_and_constant_features_are_told(command, model, tables):
+    new = new_tables(tables)
+    new["rna"] *= 1000
+    new["protein"]["protein4"] = 0.0
+    summary = predict_json(command, new)
+    assert [(shift["view"], shift["kind"]) for shift in summary["shifts"]] == [
+        ("rna", "spread"),
+        ("protein", "constant"),
+    ]
+    told = " ".join(summary["warnings"])
+    assert "perhaps another unit, or not log-transformed" in told
+    assert "1 feature is constant, which was not in the fit: protein4." in told

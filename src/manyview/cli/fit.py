@@ -402,7 +402,12 @@ def _sources(loaded: LoadedViews) -> list[dict[str, Any]]:
 
 def _write(folder: Path, model: OMVCDR, names: pd.Index, result: dict[str, Any]) -> None:
     labels = pd.DataFrame(
-        {"sample": names, "cluster": model.labels_, "confidence": model.confidence_}
+        {
+            "sample": names,
+            "cluster": model.labels_,
+            "confidence": model.confidence_,
+            "outlier_score": model.outlier_score_,
+        }
     )
     write_table(folder / "labels.csv", labels)
     write_table(folder / "labels.parquet", labels)

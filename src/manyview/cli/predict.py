@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -27,6 +27,7 @@ from manyview.cli.options import (
     split_names,
 )
 from manyview.cli.terminal import show_clusters, show_found, show_matching, show_notes
+from manyview.data.views import MultiViewData
 from manyview.exceptions import ViewError
 from manyview.io import FittedView, read_new_samples
 from manyview.omvcdr import OMVCDR
@@ -80,7 +81,8 @@ def predict_run(request: PredictRequest, out: Path, console: Console) -> dict[st
     request : PredictRequest
         Model and files.
     out : path
-        The table to create or to replace, .csv or .parquet: sample, cluster, confidence.
+        The table to create or to replace, .csv or .parquet: sample, cluster, confidence,
+        outlier_score, is_outlier.
     console : rich.console.Console
         Shows tables and notes.
 
@@ -104,28 +106,57 @@ def predict_run(request: PredictRequest, out: Path, console: Console) -> dict[st
     show_found(loaded.found, console)
     show_matching(loaded.matching, console)
     show_notes(loaded.notes, console)
-    found = model.assign(loaded.data)
-    table = pd.DataFrame(
-        {
-            "sample": loaded.data.sample_names,
-            "cluster": found.labels,
-            "confidence": found.confidence,
-        }
-    )
+    table = _predicted(model, loaded.data)
     write_table(out, table)
+    strange = _tell_strange(model, loaded.data, table)
     clusters = _described(table)
     console.print(f"\n[bold]{len(table):,} samples in {len(clusters)} clusters[/]")
     show_clusters(clusters, console)
+    show_notes(strange["warnings"], console)
     console.print(f"Written: {escape(str(out))}.")
     files = set(loaded.found["view"])
     return {
         "out": str(out),
         "n_samples": len(table),
-        "sizes": np.bincount(found.labels, minlength=len(model.cluster_centers_[0])).tolist(),
+        "sizes": np.bincount(table["cluster"], minlength=len(model.cluster_centers_[0])).tolist(),
         "median_confidence": float(table["confidence"].median()),
         "missing_views": [name for name in model.view_names_ if name not in files],
         "matching": loaded.matching,
         "notes": list(loaded.notes),
+        **strange,
+    }
+
+
+def _predicted(model: OMVCDR, data: MultiViewData) -> pd.DataFrame:
+    """Cluster, confidence and outlier score of each sample."""
+    found, scores = model.assign(data), -model.score_samples(data)
+    return pd.DataFrame(
+        {
+            "sample": data.sample_names,
+            "cluster": found.labels,
+            "confidence": found.confidence,
+            "outlier_score": scores,
+            "is_outlier": scores > model.outlier_threshold_,
+        }
+    )
+
+
+def _tell_strange(model: OMVCDR, data: MultiViewData, table: pd.DataFrame) -> dict[str, Any]:
+    """Samples and views that are unlike those of the fit, with a sentence for each finding."""
+    n_outliers, shifts = int(table["is_outlier"].sum()), model.find_shifts(data)
+    warned = [shift.sentence for shift in shifts]
+    if n_outliers:
+        are = "sample is" if n_outliers == 1 else "samples are"
+        warned.append(
+            f"{n_outliers:,} of {len(table):,} {are} unlike all clusters of the fit "
+            f"(outlier_score above {model.outlier_threshold_:.3g}); a cluster and its confidence "
+            "mean little there."
+        )
+    return {
+        "n_outliers": n_outliers,
+        "outlier_threshold": model.outlier_threshold_,
+        "shifts": [asdict(shift) for shift in shifts],
+        "warnings": warned,
     }
 
 

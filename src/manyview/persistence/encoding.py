@@ -24,6 +24,7 @@ from manyview.solver.evidence import Calibration, Structure
 from manyview.solver.inference import Fitted
 from manyview.solver.model import Model
 from manyview.solver.online import BatchTotals
+from manyview.solver.outliers import OutlierReference
 from manyview.solver.problem import Problem, ViewColumns
 
 RECORDS: dict[str, type[Any]] = {
@@ -32,6 +33,7 @@ RECORDS: dict[str, type[Any]] = {
         *(Fitted, Model, Problem, ViewScaling, ClusterMoments, AnchorGraph, BatchTotals),  # a fit
         *(Structure, Calibration),  # what it knows about itself
         *(ArraySums, ColumnMoments, ViewColumns),  # results of passes
+        OutlierReference,
     )
 }
 

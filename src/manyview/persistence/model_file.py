@@ -14,10 +14,11 @@ from manyview.base import MultiViewClusterer, check_parameters
 from manyview.exceptions import ModelFileError
 from manyview.persistence.archive import read_archive, write_archive
 from manyview.persistence.encoding import decode_map, encode, has_type, require
-from manyview.persistence.shapes import has_sound_shapes
+from manyview.persistence.shapes import has_sound_shapes, is_reference_sound
 from manyview.solver.evidence import Calibration, Structure
 from manyview.solver.inference import Fitted
 from manyview.solver.online import BatchTotals
+from manyview.solver.outliers import OutlierReference
 from manyview.utils.types import FloatArray
 
 Model = TypeVar("Model", bound=MultiViewClusterer)
@@ -28,6 +29,7 @@ ATTRIBUTES: dict[str, Any] = {
     "n_clusters_": int,
     "space_weights_": FloatArray,
     "confidence_": FloatArray,
+    "outlier_score_": FloatArray,
     "stability_": float,
     "view_weights_": FloatArray,
     "cluster_view_weights_": FloatArray,
@@ -42,6 +44,7 @@ ATTRIBUTES: dict[str, Any] = {
     "scalings_": list[tuple[str, str | None]],
     "engine_": str,
     "_fitted": Fitted,
+    "_outliers": OutlierReference,
     "view_sizes_": tuple[int, ...],
     "view_counts_": tuple[int, ...],
     "view_features_": tuple[NDArray[np.object_] | None, ...],
@@ -110,7 +113,10 @@ def _check_attributes(attributes: dict[str, Any]) -> None:
         require(name in known, f"it holds {name!r}")
         require(has_type(value, known[name]), f"{name} has another type")
     widths = attributes["view_sizes_"]
-    is_sound = has_sound_shapes(attributes["_fitted"], widths)
+    fitted = attributes["_fitted"]
+    is_sound = has_sound_shapes(fitted, widths) and is_reference_sound(
+        attributes["_outliers"], fitted, widths
+    )
     features = attributes["view_features_"]
     require(
         is_sound

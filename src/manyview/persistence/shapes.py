@@ -10,6 +10,7 @@ from manyview.data.scaling import MAPS, ViewScaling
 from manyview.solver.anchor_graph import N_NEAREST, AnchorGraph
 from manyview.solver.inference import Fitted
 from manyview.solver.model import Model
+from manyview.solver.outliers import OutlierReference, unsmoothed_problem
 
 
 def has_sound_shapes(fitted: Fitted, widths: Sequence[int]) -> bool:
@@ -27,6 +28,29 @@ def has_sound_shapes(fitted: Fitted, widths: Sequence[int]) -> bool:
     elif first is not None or anchor_graph is not None:
         return False
     return _is_model_sound(fitted.model, scaled) and _are_moments_sound(fitted)
+
+
+def is_reference_sound(reference: OutlierReference, fitted: Fitted, widths: Sequence[int]) -> bool:
+    """Whether the reference of the outlier scores matches the scaled views and clusters."""
+    problem = unsmoothed_problem(fitted)
+    k, V, D = problem.n_clusters, problem.n_scalings, reference.n_dims
+    scaled = [widths[scaling.view] for scaling in problem.scalings]
+    return (
+        len(reference.bases) == V
+        and all(
+            G.ndim == 2 and G.shape[0] == d and G.shape[1] > D >= 1
+            for G, d in zip(reference.bases, scaled, strict=True)
+        )
+        and len({G.shape[1] for G in reference.bases}) == 1
+        and reference.centers.shape == (k, V, D)
+        and reference.whitening.shape in ((k, D, D), (1, D, D))
+        and reference.feature_mean.shape == reference.feature_spread.shape == (2 * V,)
+        and reference.feature_covariance.shape == (2 * V, 2 * V)
+        and reference.part_median.shape == reference.part_spread.shape == (3,)
+        and [columns.mean.shape for columns in reference.columns.views] == [(d,) for d in widths]
+        and [columns.scatter.shape for columns in reference.columns.views] == [(d,) for d in widths]
+        and [share.shape for share in reference.common_shares] == [(d,) for d in widths]
+    )
 
 
 def _is_scaling_sound(scaling: ViewScaling, widths: Sequence[int]) -> bool:

@@ -46,8 +46,8 @@ def begin(engine: Engine, problem: Problem, rng: Generator) -> Beginning:
     """P from a truncated SVD of a sample; H_pv = polar factor of X_vᵀ P, uniform weights."""
     n_rows = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * problem.n_clusters)
     sample = engine.sample(n_rows, rng)
-    P = _leading_coordinates(sample, engine.kernels, problem, rng)
-    cross = _cross(sample, engine.kernels, P)
+    P = leading_coordinates(sample, engine.kernels, problem, rng)
+    cross = cross_products(sample, engine.kernels, P)
     # missing columns are completed orthonormally by the SVD
     bases = orthonormalize_all([[_fit_width(C, d) for d in problem.dims] for C in cross])
     m = len(problem.dims)
@@ -109,7 +109,7 @@ def fill_empty(
     return replace(block, labels=labels), sizes
 
 
-def _leading_coordinates(
+def leading_coordinates(
     sample: Sequence[Block], kernels: Kernels, problem: Problem, rng: Generator
 ) -> FloatArray:
     """U Σ of the concatenated views by subspace iteration; missing rows are the mean row."""
@@ -119,17 +119,19 @@ def _leading_coordinates(
     Q = rng.standard_normal((n, width))
     # smoothed rows have few directions
     for _ in range(1 if problem.scalings[0].is_smoothed else POWER_STEPS):
-        Q = _times(sample, kernels, problem, _cross(sample, kernels, root * Q))
+        Q = _times(sample, kernels, problem, cross_products(sample, kernels, root * Q))
         with limit_blas(1):
             Q, _ = np.linalg.qr(root * Q)
-    right = np.vstack(_cross(sample, kernels, root * Q))  # (Σ d_v, width): Xᵀ Q
+    right = np.vstack(cross_products(sample, kernels, root * Q))  # (Σ d_v, width): Xᵀ Q
     with limit_blas(1):
         U, singular, _ = np.linalg.svd(right.T, full_matrices=False)
     keep = min(max(problem.dims), width)
     return np.asarray((Q @ U)[:, :keep] * singular[:keep] / root)
 
 
-def _cross(sample: Sequence[Block], kernels: Kernels, Z: FloatArray) -> tuple[FloatArray, ...]:
+def cross_products(
+    sample: Sequence[Block], kernels: Kernels, Z: FloatArray
+) -> tuple[FloatArray, ...]:
     """X_vᵀ Z over the subset, one array per view, without baselines, as in `project`."""
     ends = np.cumsum([len(block.labels) for block in sample])
     total: ArraySums | None = None

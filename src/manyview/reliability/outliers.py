@@ -1,0 +1,140 @@
+"""Samples that are unlike all clusters: scores, the rule that flags them, and a summary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from manyview.data.views import MultiViewData
+from manyview.engines import Engine
+from manyview.reliability.shift import common_shares
+from manyview.solver.inference import Fitted
+from manyview.solver.outliers import (
+    OutlierReference,
+    fit_reference,
+    score_rows,
+    unsmoothed_problem,
+)
+from manyview.utils.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from manyview.base import MultiViewClusterer
+
+SUBSET_ROWS = 1000  # samples that others are compared with
+N_FOLDS = 5
+N_SHOWN = 10  # most unusual samples in a summary
+
+
+def fit_outliers(
+    fitted: Fitted, data: MultiViewData, make_engine: Callable[[], Engine], rng: Generator
+) -> tuple[OutlierReference, IntArray, FloatArray]:
+    """What outlier scores are relative to, from a subset of the samples of a fit.
+
+    Parameters
+    ----------
+    fitted : Fitted
+        The fit.
+    data : MultiViewData
+        Its samples.
+    make_engine : function
+        Returns an empty engine.
+    rng : Generator
+        Draws the subset.
+
+    Returns
+    -------
+    reference : OutlierReference
+        Small statistics; part of a model file.
+    rows : ndarray
+        The samples of the subset.
+    scores : ndarray
+        Their scores, each relative to bases of the other folds.
+    """
+    rows = np.sort(rng.permutation(data.n_samples)[:SUBSET_ROWS])
+    subset, whole = data[rows].in_memory(), make_engine()
+    fitted.label(whole, subset)
+    order = rng.permutation(len(rows))
+    folds = []
+    for part in np.array_split(order, min(N_FOLDS, len(rows))):
+        folds.append(make_engine())
+        folds[-1].load(subset[part], None)
+    labels, embedding = whole.gather("labels")[order], whole.gather("projection")[order]
+    reference, scores = fit_reference(folds, labels, embedding, fitted, rng)
+    reference = replace(reference, common_shares=common_shares(subset))
+    return reference, rows[order], scores
+
+
+def outlier_scores(engine: Engine, fitted: Fitted, reference: OutlierReference) -> FloatArray:
+    """Outlier scores of the labelled rows of an engine, in one pass; overwrites projections.
+
+    Parameters
+    ----------
+    engine : Engine
+        The rows.
+    fitted : Fitted
+        The fit that labelled them.
+    reference : OutlierReference
+        As returned by `fit_outliers`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,)
+        Higher is more unusual.
+    """
+    engine.map_reduce(score_rows, unsmoothed_problem(fitted), reference)
+    return np.asarray(engine.gather("projection")[:, 0], dtype=np.float64)
+
+
+def describe_outliers(model: MultiViewClusterer, data: MultiViewData) -> dict[str, Any]:
+    """Summary of the outlier scores of a fit, as plain values.
+
+    Parameters
+    ----------
+    model : OMVCDR
+        A fitted model.
+    data : MultiViewData
+        The samples of the fit, for their names.
+
+    Returns
+    -------
+    dict
+        `threshold`; `n_outliers` above it and their `share`; `clusters`, the number of outliers
+        and the median score in each; `samples`, the most unusual ones with name, cluster, score
+        and whether they are outliers, in falling order.
+    """
+    scores, labels = vars(model)["outlier_score_"], vars(model)["labels_"]
+    threshold = vars(model)["_outliers"].threshold
+    is_outlier = scores > threshold
+    order = np.argsort(-scores, kind="stable")[:N_SHOWN]
+    names = data.sample_names
+    return {
+        "threshold": float(threshold),
+        "n_outliers": int(is_outlier.sum()),
+        "share": float(is_outlier.mean()),
+        "clusters": [
+            _describe_cluster(c, scores[labels == c], is_outlier[labels == c])
+            for c in range(vars(model)["n_clusters_"])
+        ],
+        "samples": [
+            {
+                "sample": str(i if names is None else names[i]),
+                "cluster": int(labels[i]),
+                "score": float(scores[i]),
+                "is_outlier": bool(is_outlier[i]),
+            }
+            for i in order
+        ],
+    }
+
+
+def _describe_cluster(
+    c: int, scores: FloatArray, is_outlier: NDArray[np.bool_]
+) -> dict[str, int | float | None]:
+    """Outliers and median score of one cluster."""
+    median = float(np.median(scores)) if len(scores) else None
+    return {"cluster": c, "n_outliers": int(is_outlier.sum()), "median_score": median}

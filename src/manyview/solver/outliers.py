@@ -1,0 +1,336 @@
+"""Outlier scores: how far a sample is from the members of its cluster, from the unsmoothed rows.
+
+Three parts, each relative to the values of the members and counted only where it is above their
+median: the distance to the cluster in the largest learned space, in units of the spread of the
+cluster; the share of the scaled rows that bases cannot explain; and the joint deviation of the
+explained shares and norms of all scaled views, in either direction. Smoothed rows would hide them.
+
+Bases that were fitted to a row explain it too well. The bases used here come from a subset in
+folds: the members' values are those with bases of the other folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import TypeVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+from sklearn.covariance import ledoit_wolf
+
+from manyview.data.scaling import fit_scalings
+from manyview.engines import Engine
+from manyview.kernels import Kernels
+from manyview.kernels.block import Block
+from manyview.kernels.statistics import ArraySums
+from manyview.solver.inference import Fitted
+from manyview.solver.initialization import cross_products, leading_coordinates
+from manyview.solver.problem import Problem, ViewColumns, set_baselines, set_row_factors
+from manyview.solver.updates import orthonormalize_all
+from manyview.utils.types import FloatArray, IntArray
+
+T = TypeVar("T", ArraySums, ViewColumns)
+
+N_DIRECTIONS = 16  # leading directions of the rows, besides the learned bases
+PRIOR = 60.0  # samples that the common covariance counts for in that of a cluster
+MOST_ENTRIES = 1_000_000  # of the covariances of all clusters; beyond, they share one
+QUANTILE = 0.99  # of the members' scores; the threshold is
+MARGIN = 1.1  # times that, since the clusters and the embedding were fitted to the members
+LARGEST = 1e6  # score of a sample whose scaled rows are not finite
+SMALL = 1e-9
+TINY = float(np.finfo(np.float64).tiny)
+LEAST_SHARE = 1e-4
+MOST_SHARE = 0.95  # beyond, logits would magnify tiny differences, such as those of equal rows
+
+
+@dataclass(frozen=True)
+class OutlierReference:
+    """What the scores of new samples are compared with."""
+
+    n_dims: (
+        int  # D: columns of the bases that are the largest learned space; the rest explains rows
+    )
+    bases: tuple[FloatArray, ...]  # scaled view: (d_v, D + r)
+    centers: FloatArray  # (k, V, D): mean projection of the members
+    whitening: FloatArray  # (k, D, D), or (1, D, D) if shared: unit covariance within clusters
+    feature_mean: FloatArray  # (2V,): logits of the explained shares, then log norms
+    feature_spread: FloatArray  # (2V,)
+    feature_covariance: FloatArray  # (2V, 2V)
+    part_median: FloatArray  # (3,), of the members: distance, unexplained share, deviation
+    part_spread: FloatArray  # (3,)
+    threshold: float
+    columns: ViewColumns  # moments of the unscaled views
+    common_shares: tuple[FloatArray, ...] = ()  # view: (d_v,), samples with the commonest value
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Projections and features of some rows."""
+
+    projections: NDArray[np.float32]  # (rows, V, D), relative to the mean
+    features: FloatArray  # (rows, 2V)
+    present: FloatArray  # (rows, V): 1 or 0
+
+
+def unsmoothed_problem(fitted: Fitted) -> Problem:
+    """The problem whose scaled views are not smoothed."""
+    return (fitted if fitted.first is None else fitted.first).model.problem
+
+
+def score_rows(
+    block: Block, kernels: Kernels, problem: Problem, reference: OutlierReference
+) -> tuple[Block, ArraySums]:
+    """Replace the projections of labelled rows by their outlier score: (rows, 1)."""
+    measured = _measure(
+        _scaled(block, problem), kernels, problem, reference.bases, reference.n_dims
+    )
+    scores = _score(_parts(measured, block.labels, reference), reference)
+    return replace(block, projection=scores[:, None]), ArraySums(())
+
+
+def fit_reference(
+    folds: Sequence[Engine],
+    labels: IntArray,
+    embedding: FloatArray,
+    fitted: Fitted,
+    rng: Generator,
+) -> tuple[OutlierReference, FloatArray]:
+    """The reference from a subset in folds, and the scores of its rows.
+
+    `labels` and `embedding`, which are the projections of the fit, are those of all folds.
+    """
+    problem, kernels = unsmoothed_problem(fitted), folds[0].kernels
+    embedding = embedding[:, fitted.model.problem.starts[-1] :]  # the largest space
+    blocks = [
+        [_with_factors(_scaled(block, problem), kernels, problem) for block in rows]
+        for rows in (fold.sample(fold.n_samples, rng) for fold in folds)
+    ]
+    n_directions = max(min(N_DIRECTIONS, len(labels) // 3), 1)
+    every = [block for fold in blocks for block in fold]
+    short = replace(problem, dims=(n_directions,))
+    targets = np.hstack([embedding, leading_coordinates(every, kernels, short, rng)])
+    n_dims = embedding.shape[1]
+    cuts = np.cumsum([fold.n_samples for fold in folds])[:-1]
+    sums = [
+        ArraySums(cross_products(fold, kernels, part))
+        for fold, part in zip(blocks, np.split(targets, cuts), strict=True)
+    ]
+    columns = [reduce(add, [describe_given(block, kernels) for block in fold]) for fold in blocks]
+    measured = []
+    for f, fold in enumerate(blocks):
+        bases = _bases(_of_others(sums, f), n_dims)
+        rescaled = _rescaled(problem, _of_others(columns, f))
+        measured += [
+            _measure(_scaled(block, rescaled), kernels, problem, bases, n_dims) for block in fold
+        ]
+    fields = ("projections", "features", "present")
+    members = _Measured(*(np.concatenate([getattr(m, name) for m in measured]) for name in fields))
+    summed = (_bases(reduce(add, sums), n_dims), reduce(add, columns))
+    return _summarize(*summed, members, labels, problem.n_clusters)
+
+
+def _of_others(of_folds: Sequence[T], f: int) -> T:
+    """Sum over all folds but one; over one fold, if it is the only one."""
+    return reduce(add, [own for g, own in enumerate(of_folds) if g != f] or of_folds)
+
+
+def describe_given(block: Block, kernels: Kernels) -> ViewColumns:
+    """Column moments of the unscaled views."""
+    return ViewColumns(tuple(kernels.columns(view, block.weights) for view in block.given))
+
+
+def _rescaled(problem: Problem, columns: ViewColumns) -> Problem:
+    """The problem with z-scores of other rows: a rare feature is as new to a row as it may be."""
+    names = tuple(dict.fromkeys(s.name for s in problem.scalings if s.name is not None))
+    if not names:
+        return problem
+    fitted = {(s.name, s.view): s for s in fit_scalings(names, columns.views)}
+    new = [s if s.name is None else fitted[s.name, s.view] for s in problem.scalings]
+    pairs = zip(problem.scalings, new, strict=True)
+    scalings = tuple(replace(s, scale=other.scale, offset=other.offset) for s, other in pairs)
+    return replace(problem, scalings=scalings)
+
+
+def _bases(sums: ArraySums, n_dims: int) -> tuple[FloatArray, ...]:
+    """Polar factors of X'ᵀ T in the learned space, and in the leading coordinates."""
+    return orthonormalize_all([np.split(C, [n_dims], axis=1) for C in sums.arrays])
+
+
+def _scaled(block: Block, problem: Problem) -> Block:
+    """The block with views scaled as before any smoothing, but for factors and baselines."""
+    views = tuple(
+        replace(block.given[s.view], map=s.map, scale=s.scale, offset=s.offset)
+        for s in problem.scalings
+    )
+    return replace(block, views=views)
+
+
+def _with_factors(block: Block, kernels: Kernels, problem: Problem) -> Block:
+    """The same with row factors and baselines."""
+    block, _ = set_row_factors(block, kernels, tuple(s.has_unit_rows for s in problem.scalings))
+    return set_baselines(block, kernels, problem.means, problem.is_far)[0]
+
+
+def _measure(
+    block: Block, kernels: Kernels, problem: Problem, bases: Sequence[FloatArray], n_dims: int
+) -> _Measured:
+    """Projections, explained shares and norms of the rows of each scaled view."""
+    shape = (len(block.labels), problem.n_scalings)
+    projections = np.zeros((*shape, n_dims), dtype=np.float32)
+    logits, norms, present = np.zeros(shape), np.zeros(shape), np.ones(shape)
+    sizes = problem.view_sum_squares / max(problem.weight, SMALL)  # mean ‖x‖² of a scaled view
+    scalings, is_far = problem.scalings, problem.is_far
+    parts = zip(block.views, scalings, bases, problem.means, is_far, sizes, strict=True)
+    for v, (view, scaling, G, mean, far, size) in enumerate(parts):
+        squares = kernels.row_squares(view)
+        factor = np.ones(shape[0]) if view.factor is None else view.factor
+        present[:, v] = factor > 0
+        if scaling.has_unit_rows:
+            factor = factor * np.where(squares > 0, 1 / np.sqrt(squares + TINY), 1.0)
+        wide = np.column_stack([G, mean])
+        scaled = replace(view, factor=factor, baseline=mean if far else None)
+        product = np.asarray(kernels.project((scaled,), (wide,)), dtype=np.float64)
+        if not far:
+            product -= mean @ wide
+        # ‖x − mean‖² = ‖x‖² − 2 (x − mean)·mean − ‖mean‖²
+        centered = factor**2 * squares - 2 * product[:, -1] - mean @ mean
+        explained = np.sum(product[:, n_dims:-1] ** 2, axis=1)
+        share = explained / (np.maximum(centered, 0) + SMALL * max(size, SMALL))
+        share = np.clip(share, LEAST_SHARE, MOST_SHARE)
+        projections[:, v] = product[:, :n_dims]
+        logits[:, v] = np.log(share / (1 - share))
+        norms[:, v] = 0.5 * np.log(squares + SMALL)
+    return _Measured(projections, np.hstack([logits, norms]), present)
+
+
+def _summarize(
+    bases: tuple[FloatArray, ...],
+    columns: ViewColumns,
+    members: _Measured,
+    labels: IntArray,
+    n_clusters: int,
+) -> tuple[OutlierReference, FloatArray]:
+    """The reference from the measured members, and their scores."""
+    twice = np.hstack([members.present, members.present])  # (rows, 2V)
+    weight = np.maximum(twice.sum(axis=0), 1)
+    mean = np.sum(twice * members.features, axis=0) / weight
+    centered = twice * (members.features - mean)
+    spread = np.sqrt(np.sum(centered**2, axis=0) / weight)
+    centers = _centers(members, labels, n_clusters)
+    offsets = _offsets(members, labels, centers)
+    reference = OutlierReference(
+        n_dims=members.projections.shape[2],
+        bases=bases,
+        centers=centers,
+        whitening=_whitening(offsets, labels, n_clusters),
+        feature_mean=mean,
+        feature_spread=np.maximum(spread, SMALL),
+        feature_covariance=_covariance(centered),
+        part_median=np.zeros(3),
+        part_spread=np.ones(3),
+        threshold=0.0,
+        columns=columns,
+    )
+    parts = _parts(members, labels, reference)
+    median = np.median(parts, axis=0)
+    part_spread = np.maximum(np.quantile(parts, 0.84, axis=0) - median, SMALL)
+    reference = replace(reference, part_median=median, part_spread=part_spread)
+    scores = _score(parts, reference)
+    threshold = MARGIN * float(np.quantile(scores, QUANTILE, method="higher"))
+    return replace(reference, threshold=threshold), scores
+
+
+def _centers(members: _Measured, labels: IntArray, n_clusters: int) -> FloatArray:
+    """Mean projection of the members of each cluster that have a scaled view; else zero."""
+    own = np.equal.outer(np.arange(n_clusters), labels).astype(np.float64)  # (k, rows)
+    kept = members.projections * members.present[:, :, None]
+    sums = np.tensordot(own, kept, axes=1)  # (k, V, D)
+    return np.asarray(sums / np.maximum(own @ members.present, 1)[:, :, None])
+
+
+def _offsets(measured: _Measured, labels: IntArray, centers: FloatArray) -> FloatArray:
+    """Mean offset from the cluster over the scaled views present: (rows, D).
+
+    Multiplied by √(share present), since a mean over fewer views scatters more.
+    """
+    present = measured.present
+    counted = np.maximum(present.sum(axis=1), 1)
+    total = np.einsum("iv,ivd->id", present, measured.projections)
+    for c in np.unique(labels):
+        rows = labels == c
+        total[rows] -= present[rows] @ centers[c]
+    return np.asarray(total / np.sqrt(counted * present.shape[1])[:, None])
+
+
+def _whitening(offsets: FloatArray, labels: IntArray, n_clusters: int) -> FloatArray:
+    """Whitening within each cluster, its covariance shrunk to the common one."""
+    common = _inverse_root(_covariance(offsets))  # (D, D)
+    n_dims = len(common)
+    if n_clusters * n_dims**2 > MOST_ENTRIES:
+        return common[None]
+    whitened = offsets @ common
+    own = []
+    for c in range(n_clusters):
+        rows = whitened[labels == c]
+        covariance = (rows.T @ rows + PRIOR * np.eye(n_dims)) / (len(rows) + PRIOR)
+        own.append(common @ _inverse_root(covariance))
+    return np.stack(own)
+
+
+def _covariance(centered: FloatArray) -> FloatArray:
+    """Covariance of centered rows, shrunk; zero for one row."""
+    if len(centered) < 2:
+        return np.zeros((centered.shape[1],) * 2)
+    return np.asarray(ledoit_wolf(centered, assume_centered=True)[0])
+
+
+def _inverse_root(covariance: FloatArray) -> FloatArray:
+    """W with Wᵀ S W = I; directions without variance are kept finite."""
+    values, vectors = np.linalg.eigh(covariance)
+    least = max(1e-10 * float(values[-1]), 1e-20)
+    return np.asarray(vectors / np.sqrt(np.maximum(values, least)))
+
+
+def _parts(measured: _Measured, labels: IntArray, reference: OutlierReference) -> FloatArray:
+    """Log distance, mean unexplained share, log deviation of the features: (rows, 3)."""
+    offsets = _offsets(measured, labels, reference.centers)
+    distance = np.empty(len(labels))
+    for c in np.unique(labels):
+        rows = labels == c
+        W = reference.whitening[c if len(reference.whitening) > 1 else 0]
+        distance[rows] = np.linalg.norm(offsets[rows] @ W, axis=1)
+    present = measured.present
+    n_views = present.shape[1]
+    centered = np.hstack([present, present]) * (measured.features - reference.feature_mean)
+    logits = (centered / reference.feature_spread)[:, :n_views]
+    # means over fewer views scatter more, as in `_offsets`
+    unexplained = -logits.sum(axis=1) / np.sqrt(np.maximum(present.sum(axis=1), 1) * n_views)
+    deviation = _deviation(centered, present, reference.feature_covariance)
+    return np.column_stack([np.log(distance + SMALL), unexplained, np.log(deviation + SMALL)])
+
+
+def _deviation(centered: FloatArray, present: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Root mean square deviation in the features present, by their covariance: (rows,)."""
+    deviation, n_views = np.zeros(len(centered)), present.shape[1]
+    if present.all():
+        patterns, which = np.ones((1, n_views)), np.zeros(len(centered), dtype=np.intp)
+    else:
+        patterns, which = np.unique(present, axis=0, return_inverse=True)
+    for p, pattern in enumerate(patterns):
+        rows, columns = which.ravel() == p, np.flatnonzero(np.tile(pattern, 2))
+        if columns.size:
+            W = _inverse_root(covariance[np.ix_(columns, columns)])
+            offsets = centered[np.ix_(rows, columns)] @ W
+            deviation[rows] = np.linalg.norm(offsets, axis=1) / np.sqrt(columns.size)
+    return deviation
+
+
+def _score(parts: FloatArray, reference: OutlierReference) -> FloatArray:
+    """√(Σ z²) over the parts above the members' median, z in units of their spread."""
+    z = (parts - reference.part_median) / reference.part_spread
+    score = np.sqrt(np.sum(np.maximum(z, 0) ** 2, axis=1))
+    return np.asarray(np.minimum(np.nan_to_num(score, nan=LARGEST, posinf=LARGEST), LARGEST))
