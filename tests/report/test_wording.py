@@ -7,6 +7,7 @@ from manyview.report.wording import (
     count_clusters,
     tell_confidence,
     tell_findings,
+    tell_outliers,
     tell_return,
     tell_stability,
     tell_views,
@@ -65,6 +66,19 @@ def test_the_headline_says_what_was_found(verdict, title):
     structure = None if verdict is None else {"verdict": verdict}
     data = {"n_samples": 1000, "n_clusters": 4}
     assert title_of({"data": data, "structure": structure}) == title
+
+
+@pytest.mark.parametrize(
+    ("n", "text"),
+    [
+        (0, "No sample is unlike all clusters."),
+        (1, "1 sample is unlike all clusters (outlier score above 7.0): a."),
+        (9, "9 samples are unlike all clusters (outlier score above 7.0), most of all a, b, c."),
+    ],
+)
+def test_outliers_in_words(n, text):
+    samples = [{"sample": name, "is_outlier": i < n} for i, name in enumerate("abcd")]
+    assert tell_outliers({"n_outliers": n, "threshold": 7.0, "samples": samples}) == text
 
 
 def test_clusters_that_do_not_come_back_are_named():

@@ -23,7 +23,7 @@ from manyview.solver.outliers import (
 from manyview.utils.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from manyview.base import MultiViewClusterer
+    pass
 
 SUBSET_ROWS = 1000  # samples that others are compared with
 N_FOLDS = 5
@@ -90,7 +90,7 @@ def outlier_scores(engine: Engine, fitted: Fitted, reference: OutlierReference) 
     return np.asarray(engine.gather("projection")[:, 0], dtype=np.float64)
 
 
-def describe_outliers(model: MultiViewClusterer, data: MultiViewData) -> dict[str, Any]:
+def describe_outliers(model: Any, data: MultiViewData) -> dict[str, Any]:
     """Summary of the outlier scores of a fit, as plain values.
 
     Parameters

@@ -1,7 +1,8 @@
 """Converts a fit to a dict of plain values: the content of the report and of its JSON file.
 
 Each key is one part: ``data``, ``structure``, ``clusters``, ``truth``, ``confidence``, ``weights``,
-``heatmap``, ``map``, ``meta``, ``objective``, ``sources``, ``matching``, ``notes`` and ``run``.
+``outliers``, ``heatmap``, ``map``, ``meta``, ``objective``, ``sources``, ``matching``, ``notes``
+and ``run``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scipy import sparse
 from manyview.data.views import MultiViewData
 from manyview.inspection import Explanation, FittedModel
 from manyview.inspection.explain import DOUBTFUL
+from manyview.reliability.outliers import describe_outliers
 from manyview.reliability.sizes import advise_sizes
 from manyview.reliability.stability import RETURNS
 from manyview.report.pictures import as_pictures
@@ -103,6 +105,7 @@ def describe_fit(
         "truth": None if classes is None else describe_truth(model, data, classes, seconds),
         "confidence": _confidence(model),
         "weights": _weights(model),
+        "outliers": describe_outliers(model, data),
         "heatmap": _heatmap(explanation),
         "map": describe_map(explanation, data, model.view_weights_, classes),
         "meta": None if meta is None else list(meta),

@@ -14,8 +14,8 @@ from manyview.utils.pages import page_environment
 # In the order of the page, each with its template. A section whose entry of the dict is missing or
 # empty is left out; "samples" shows the entry "clusters".
 SECTIONS = (
-    *("clusters", "truth", "confidence", "map", "weights", "heatmap", "samples", "meta"),
-    *("objective", "data", "run"),
+    *("clusters", "truth", "confidence", "map", "weights", "heatmap", "samples", "outliers"),
+    *("meta", "objective", "data", "run"),
 )
 N_COLORS = 10  # of the palette in style.css
 

@@ -85,14 +85,19 @@ def tell_findings(result: Mapping[str, Any]) -> dict[str, str]:
     n_samples, confidence = result["data"]["n_samples"], result["confidence"]
     if result["data"]["n_clusters"] == 1:
         alone = "All samples are in one cluster: there is no other cluster to compare with."
-        nothing = {"structure": "", "stability": "", "return": ""}
-        return {**nothing, "confidence": alone, "views": "No view separates any clusters."}
+        return {
+            **dict.fromkeys(("structure", "stability", "return"), ""),
+            "confidence": alone,
+            "outliers": tell_outliers(result.get("outliers")),
+            "views": "No view separates any clusters.",
+        }
     structure = result.get("structure") or {"verdict": None, "sentence": ""}
     return {
         "structure": structure["sentence"],
         "confidence": tell_confidence(confidence, n_samples, structure["verdict"]),
         "stability": tell_stability(confidence),
         "return": tell_return(result["clusters"]),
+        "outliers": tell_outliers(result.get("outliers")),
         "views": tell_views(result["weights"]["views"]),
     }
 
@@ -157,6 +162,32 @@ def tell_return(clusters: Sequence[Mapping[str, Any]]) -> str:
     shown = ", ".join(gone[:N_NAMED]) + (" and others" if len(gone) > N_NAMED else "")
     many = f"{len(gone)} of {len(clusters)} clusters do" if len(gone) > 1 else "One cluster does"
     return f"{many} not come back if the samples are drawn again: {shown}."
+
+
+def tell_outliers(outliers: Mapping[str, Any] | None) -> str:
+    """State how many samples are unlike all clusters.
+
+    Parameters
+    ----------
+    outliers : mapping, optional
+        The entry "outliers" of a described fit.
+
+    Returns
+    -------
+    str
+    """
+    if outliers is None:
+        return ""
+    n = outliers["n_outliers"]
+    if n == 0:
+        return "No sample is unlike all clusters."
+    first = ", ".join(row["sample"] for row in outliers["samples"][:3] if row["is_outlier"])
+    start = f"{n:,} samples are" if n > 1 else "1 sample is"
+    others = ", most of all" if n > 3 else ":"
+    return (
+        f"{start} unlike all clusters (outlier score above {outliers['threshold']:.1f}){others} "
+        f"{first}."
+    )
 
 
 def tell_stability(confidence: Mapping[str, Any]) -> str:
