@@ -30,14 +30,14 @@ from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray, IntArray
 
 MANY_SAMPLES = 10_000  # from here on the subset is smaller: fits take little more time with more
-SAMPLE_ROWS, FEWER_ROWS = 1000, 500
+SAMPLE_ROWS, FEWEST_OF_MANY, MOST_OF_MANY = 1000, 300, 500
 ROWS_PER_CLUSTER = 4
 FEWEST_ROWS = 20
 MOST_NEIGHBORS_SHARE = 4  # a sample has at most a quarter of a cluster as neighbors
-FEWEST_REFERENCES, MOST_REFERENCES, ROWS_OF_REFERENCES = 8, 24, 4000  # few suffice for many rows
+FEW_REFERENCES, MOST_REFERENCES, ROWS_OF_REFERENCES = 6, 24, 6000  # few suffice for many rows
 WEAK, SURELY_WEAK = 0.07, 0.05  # excess from which on, and p-value below which, there is structure
 CLEAR, SURELY_CLEAR, STEADY = 0.4, 0.01, 0.5  # the same for clear clusters; and their stability
-KMEANS_STEPS = 20
+KMEANS_STEPS = 10
 ROUNDING = 1e-6
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -53,15 +53,16 @@ def assess(
     n, k = data.n_samples, settings.n_clusters
     if k < 2 or n < max(FEWEST_ROWS, ROWS_PER_CLUSTER * k // 2):
         return Structure("unknown"), None
-    n_rows = max(SAMPLE_ROWS if n < MANY_SAMPLES else FEWER_ROWS, ROWS_PER_CLUSTER * k)
+    most = SAMPLE_ROWS if n < MANY_SAMPLES else min(max(FEWEST_OF_MANY, 50 * k), MOST_OF_MANY)
+    n_rows = max(most, ROWS_PER_CLUSTER * k)
     with limit_threads(1):
         subset = draw_subset(data, labels, settings, n_rows, rng)
         points = subset.coordinates.points
         if np.linalg.norm(points - points.mean(axis=0)) <= ROUNDING * np.linalg.norm(points):
             return Structure("unknown"), None  # all samples are equal
         found = _partition_of(points, subset.labels, k)
-        wanted = ROWS_OF_REFERENCES // len(subset.rows)
-        n_references = min(max(wanted, FEWEST_REFERENCES), MOST_REFERENCES)
+        wanted = ROWS_OF_REFERENCES // len(subset.rows) if n < MANY_SAMPLES else 0
+        n_references = min(max(wanted, FEW_REFERENCES), MOST_REFERENCES)
         references = [_reference(subset, rng) for _ in range(n_references)]
         structure = _judge(subset, found, references, _stability(subset, rng))
     if structure.verdict == "none":  # no label is then worth more than one of a blob
