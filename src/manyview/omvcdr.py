@@ -47,7 +47,7 @@ from manyview.model_selection.search import count_clusters
 from manyview.persistence.checkpoint import Checkpoint
 from manyview.persistence.model_file import load_model, save_model
 from manyview.reliability.calibration import memberships
-from manyview.reliability.outliers import fit_outliers, outlier_scores
+from manyview.reliability.outliers import fit_outliers, outlier_scores, with_threshold
 from manyview.reliability.shift import Shift, find_shifts
 from manyview.reliability.stability import cluster_stability
 from manyview.reliability.structure import assess
@@ -313,12 +313,12 @@ class OMVCDR(
         subset, rows, scores = fit_outliers(
             self._fitted, data[counted], lambda: self._choose_engine(data), rng
         )
-        self._outliers = subset
         if len(rows) < data.n_samples:
             self.outlier_score_ = outlier_scores(engine, self._fitted, subset)
         else:
             self.outlier_score_ = np.empty(data.n_samples)
         self.outlier_score_[counted[rows]] = scores
+        self._outliers = with_threshold(subset, self.outlier_score_)
 
     def partial_fit(
         self, X: Any, y: object = None, sample_weight: Any = None, *, present: Any = None

@@ -179,6 +179,7 @@ def test_negative_counts_are_as_strange_as_can_be(rng):
         assert (model.score_samples(-counts[:5] - 1) == -LARGEST).all()
 
 
+@pytest.mark.filterwarnings("ignore:n_clusters=")
 @pytest.mark.parametrize("n_samples", [2, 5, 12])
 def test_fewer_samples_than_folds_or_directions(rng, n_samples):
     tiny = [rng.standard_normal((n_samples, d)) for d in (4, 3)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -16,14 +16,12 @@ from manyview.reliability.shift import common_shares
 from manyview.solver.inference import Fitted
 from manyview.solver.outliers import (
     OutlierReference,
+    common_threshold,
     fit_reference,
     score_rows,
     unsmoothed_problem,
 )
 from manyview.utils.types import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    pass
 
 SUBSET_ROWS = 1000  # samples that others are compared with
 N_FOLDS = 5
@@ -67,6 +65,23 @@ def fit_outliers(
     reference, scores = fit_reference(folds, labels, embedding, fitted, rng)
     reference = replace(reference, common_shares=common_shares(subset))
     return reference, rows[order], scores
+
+
+def with_threshold(reference: OutlierReference, scores: FloatArray) -> OutlierReference:
+    """The reference with the threshold of all samples, most of which it was not made from.
+
+    Parameters
+    ----------
+    reference : OutlierReference
+        As returned by `fit_outliers`.
+    scores : ndarray
+        The scores of all samples of the fit.
+
+    Returns
+    -------
+    OutlierReference
+    """
+    return replace(reference, threshold=max(reference.threshold, common_threshold(scores)))
 
 
 def outlier_scores(engine: Engine, fitted: Fitted, reference: OutlierReference) -> FloatArray:

@@ -14,6 +14,7 @@ from manyview.utils.types import FloatArray, IntArray
 SAMPLE_ROWS = 1000
 ROWS_PER_CLUSTER = 10
 N_RESAMPLES = 10
+N_INIT = 5  # starts of each fit, as in a fit to all samples
 RETURNS = 0.6  # a cluster with a smaller mean Jaccard index does not come back
 
 
@@ -45,7 +46,7 @@ def _best_jaccard(subset: Subset, rows: IntArray, seed: int) -> FloatArray:
     """Jaccard index of each cluster with the most similar one of another fit; NaN if absent."""
     k, labels = subset.n_clusters, subset.labels[rows]
     common = np.zeros((k, k))
-    np.add.at(common, (labels, subset.refit(rows, seed)), 1)
+    np.add.at(common, (labels, subset.refit(rows, seed, N_INIT)), 1)
     sizes = common.sum(axis=1, keepdims=True)  # (k, 1)
     union = sizes + common.sum(axis=0) - common
     best = np.max(common / np.maximum(union, 1), axis=1)

@@ -25,7 +25,7 @@ from manyview.solver.problem import Settings
 from manyview.solver.progress import make_callback
 from manyview.utils.types import FloatArray, IntArray
 
-SCHEDULE = Schedule(n_init=1, max_iter=20, tol=1e-4)
+MAX_ITER, TOL = 20, 1e-4  # of a fit to a subset
 LOST = 1e-9  # of the largest eigenvalue: below, a direction is rounding noise
 
 
@@ -44,8 +44,8 @@ class Subset:
         """Number of clusters of the fit."""
         return self.settings.n_clusters
 
-    def refit(self, rows: IntArray, seed: int) -> IntArray:
-        """Labels of another fit, with one start, to some rows of the subset."""
+    def refit(self, rows: IntArray, seed: int, n_init: int = 1) -> IntArray:
+        """Labels of another fit to some rows of the subset."""
         data = MultiViewData.of([view[rows] for view in self.views])
         engine = choose_engine("memory", "cpu", data)
         engine.load(data, None)
@@ -53,7 +53,8 @@ class Subset:
         rng, silent = np.random.default_rng(seed), make_callback(None, 0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DataWarning)  # the fit to all samples has warned
-            fit(engine, settings, SCHEDULE, data.view_names, rng, silent, lambda *_: None)
+            schedule = Schedule(n_init, MAX_ITER, TOL)
+            fit(engine, settings, schedule, data.view_names, rng, silent, lambda *_: None)
         return np.asarray(engine.gather("labels"))
 
 

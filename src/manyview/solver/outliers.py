@@ -92,6 +92,11 @@ def score_rows(
     return replace(block, projection=scores[:, None]), ArraySums(())
 
 
+def common_threshold(scores: FloatArray) -> float:
+    """Score that few samples like those scored are above."""
+    return MARGIN * float(np.quantile(scores, QUANTILE, method="higher"))
+
+
 def fit_reference(
     folds: Sequence[Engine],
     labels: IntArray,
@@ -240,8 +245,7 @@ def _summarize(
     part_spread = np.maximum(np.quantile(parts, 0.84, axis=0) - median, SMALL)
     reference = replace(reference, part_median=median, part_spread=part_spread)
     scores = _score(parts, reference)
-    threshold = MARGIN * float(np.quantile(scores, QUANTILE, method="higher"))
-    return replace(reference, threshold=threshold), scores
+    return replace(reference, threshold=common_threshold(scores)), scores
 
 
 def _centers(members: _Measured, labels: IntArray, n_clusters: int) -> FloatArray:
