@@ -318,7 +318,7 @@ class OMVCDR(
         else:
             self.outlier_score_ = np.empty(data.n_samples)
         self.outlier_score_[counted[rows]] = scores
-        self._outliers = with_threshold(subset, self.outlier_score_)
+        self._outliers = with_threshold(subset, self.outlier_score_[counted])
 
     def partial_fit(
         self, X: Any, y: object = None, sample_weight: Any = None, *, present: Any = None

@@ -36,7 +36,8 @@ FEWEST_ROWS = 20
 MOST_NEIGHBORS_SHARE = 4  # a sample has at most a quarter of a cluster as neighbors
 FEW_REFERENCES, MOST_REFERENCES, ROWS_OF_REFERENCES = 6, 24, 6000  # few suffice for many rows
 WEAK, SURELY_WEAK = 0.07, 0.05  # excess from which on, and p-value below which, there is structure
-CLEAR, SURELY_CLEAR, STEADY = 0.4, 0.01, 0.5  # the same for clear clusters; and their stability
+CLEAR, SURELY_CLEAR, STEADY = 0.4, 0.01, 0.5  # the same for clear clusters; and their stability,
+CLEARLY = 0.55  # which does not matter from this excess on
 KMEANS_STEPS = 10
 ROUNDING = 1e-6
 TINY = float(np.finfo(np.float64).tiny)
@@ -137,7 +138,8 @@ def _judge(
     null = float(np.mean(values))
     excess = (found.assortativity - null) / max(1 - null, TINY)
     p = p_value(found.assortativity, values)
-    if excess >= CLEAR and p < SURELY_CLEAR and stability >= STEADY:
+    is_clear = excess >= CLEARLY or (excess >= CLEAR and stability >= STEADY)
+    if is_clear and p < SURELY_CLEAR:
         verdict = "clear"
     else:
         verdict = "weak" if excess >= WEAK and p < SURELY_WEAK else "none"
