@@ -17,7 +17,7 @@ from scipy.io import savemat
 
 from manyview import OMVCDR
 from manyview.cli.folder import FILES
-from manyview.datasets import load_benchmark
+from manyview.datasets import load_benchmark, make_multiview_blobs
 from manyview.io import read_views
 from manyview.metrics import clustering_accuracy
 
@@ -376,3 +376,37 @@ class TestMatching:
             for path in ("manyview-run/labels.csv", "new_labels.csv")
         )
         assert (fitted == new[fitted.index]).all()
+
+
+def tables(folder, views):
+    """Views as CSV files with names of samples."""
+    for v, view in enumerate(views):
+        names = [f"s{i}" for i in range(len(view))]
+        pd.DataFrame(view, index=names).add_prefix(f"v{v}_").to_csv(folder / f"v{v}.csv")
+    return [f"v{v}.csv" for v in range(len(views))]
+
+
+def test_noise_is_called_noise_in_the_first_line_and_on_the_page(command, tmp_path, rng):
+    files = tables(tmp_path, [rng.standard_normal((300, 50)), rng.standard_normal((300, 30))])
+    code, out, err = command("fit", *files, "--clusters", 4)
+    assert (code, err) == (0, "")
+    assert "No cluster structure in 300 samples" in out
+    assert "are clear" not in out
+    page = (tmp_path / "manyview-run" / "report.html").read_text(encoding="utf-8")
+    assert "<h1>No cluster structure in 300 samples</h1>" in page
+    assert 'class="plain greyed"' in page
+    assert "are clear" not in page
+    result = json.loads((tmp_path / "manyview-run" / "result.json").read_text(encoding="utf-8"))
+    assert result["structure"]["verdict"] == "none"
+    assert pd.read_csv("manyview-run/labels.csv")["confidence"].median() <= 0.2
+
+
+def test_unequal_groups_are_told(command, tmp_path):
+    blobs = make_multiview_blobs(
+        600, (50, 30), n_clusters=8, proportions=np.geomspace(30, 2, 8), random_state=0
+    )
+    code, out, _ = command("fit", *tables(tmp_path, blobs.data.views), "--clusters", 8)
+    assert code == 0
+    sentence = "The model prefers clusters of equal size, and the groups look unequal"
+    assert sentence in " ".join(out.split())
+    assert sentence in (tmp_path / "manyview-run" / "report.html").read_text(encoding="utf-8")
