@@ -12,7 +12,7 @@ from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray, IntArray
 
 SAMPLE_ROWS = 1000
-ROWS_PER_CLUSTER = 10
+ROWS_PER_CLUSTER, MOST_ROWS = 10, 5000
 N_RESAMPLES = 10
 N_INIT = 5  # starts of each fit, as in a fit to all samples
 RETURNS = 0.6  # a cluster with a smaller mean Jaccard index does not come back
@@ -31,7 +31,7 @@ def cluster_stability(
     if k < 2 or data.n_samples < 2 * k:
         return np.asarray(found[0])
     with limit_threads(1):
-        n_rows = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * k)
+        n_rows = min(max(SAMPLE_ROWS, ROWS_PER_CLUSTER * k), MOST_ROWS)
         subset = draw_subset(data, labels, settings, n_rows, rng)
         for draw in range(N_RESAMPLES):
             rows = np.unique(rng.integers(len(subset.rows), size=len(subset.rows)))

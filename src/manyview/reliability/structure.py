@@ -31,7 +31,7 @@ from manyview.utils.types import FloatArray, IntArray
 
 MANY_SAMPLES = 10_000  # from here on the subset is smaller: fits take little more time with more
 SAMPLE_ROWS, FEWEST_OF_MANY, MOST_OF_MANY = 1000, 300, 500
-ROWS_PER_CLUSTER = 4
+ROWS_PER_CLUSTER, MOST_ROWS = 4, 4000  # so that distances to clusters stay small arrays
 FEWEST_ROWS = 20
 MOST_NEIGHBORS_SHARE = 4  # a sample has at most a quarter of a cluster as neighbors
 FEW_REFERENCES, MOST_REFERENCES, ROWS_OF_REFERENCES = 6, 24, 6000  # few suffice for many rows
@@ -52,7 +52,8 @@ def assess(
 ) -> tuple[Structure, Calibration | None]:
     """Structure of a fit, and the calibration of its margins."""
     n, k = data.n_samples, settings.n_clusters
-    if k < 2 or n < max(FEWEST_ROWS, ROWS_PER_CLUSTER * k // 2):
+    is_enough = max(FEWEST_ROWS, ROWS_PER_CLUSTER * k // 2) <= n
+    if k < 2 or not is_enough or ROWS_PER_CLUSTER * k > MOST_ROWS:
         return Structure("unknown"), None
     most = SAMPLE_ROWS if n < MANY_SAMPLES else min(max(FEWEST_OF_MANY, 50 * k), MOST_OF_MANY)
     n_rows = max(most, ROWS_PER_CLUSTER * k)

@@ -19,7 +19,7 @@ class Structure:
     Attributes
     ----------
     verdict : {"clear", "weak", "none", "unknown"}
-        What was found; unknown if there are too few samples, or one cluster.
+        What was found; unknown if there are too few samples, one cluster, or more than 1000.
     excess : float
         How far neighbors agree in their cluster beyond what one blob with the same mean and
         covariance gives, as a share of full agreement: 0 is one blob, 1 clusters that share no
@@ -47,8 +47,8 @@ class Structure:
         """The verdict in words."""
         if self.verdict == "unknown":
             return (
-                "Whether there is any structure is unknown: to tell takes two clusters or more, "
-                "and enough samples that differ."
+                "Whether there is any structure is unknown: to tell takes 2 to 1000 clusters, and "
+                "enough samples that differ."
             )
         p = "p < 0.001" if self.p_value < 0.001 else f"p = {self.p_value:.2g}"
         figures = (
