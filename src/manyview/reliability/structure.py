@@ -30,7 +30,8 @@ from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray, IntArray
 
 MANY_SAMPLES = 10_000  # from here on the subset is smaller: fits take little more time with more
-SAMPLE_ROWS, FEWEST_OF_MANY, MOST_OF_MANY = 1000, 300, 500
+SAMPLE_ROWS = (1000, 2000)  # the larger subset where the smaller one leaves doubts
+FEWEST_OF_MANY, MOST_OF_MANY = 300, 500
 ROWS_PER_CLUSTER, MOST_ROWS = 4, 4000  # so that distances to clusters stay small arrays
 FEWEST_ROWS = 20
 MOST_NEIGHBORS_SHARE = 4  # a sample has at most a quarter of a cluster as neighbors
@@ -55,18 +56,38 @@ def assess(
     is_enough = max(FEWEST_ROWS, ROWS_PER_CLUSTER * k // 2) <= n
     if k < 2 or not is_enough or ROWS_PER_CLUSTER * k > MOST_ROWS:
         return Structure("unknown"), None
-    most = SAMPLE_ROWS if n < MANY_SAMPLES else min(max(FEWEST_OF_MANY, 50 * k), MOST_OF_MANY)
-    n_rows = max(most, ROWS_PER_CLUSTER * k)
+    if n >= MANY_SAMPLES:
+        sizes = [min(max(FEWEST_OF_MANY, 50 * k), MOST_OF_MANY)]
+    else:
+        sizes = [size for size in SAMPLE_ROWS if size < n] or [n]
     with limit_threads(1):
-        subset = draw_subset(data, labels, settings, n_rows, rng)
-        points = subset.coordinates.points
-        if np.linalg.norm(points - points.mean(axis=0)) <= ROUNDING * np.linalg.norm(points):
-            return Structure("unknown"), None  # all samples are equal
-        found = _partition_of(points, subset.labels, k)
-        wanted = ROWS_OF_REFERENCES // len(subset.rows) if n < MANY_SAMPLES else 0
-        n_references = min(max(wanted, FEW_REFERENCES), MOST_REFERENCES)
-        references = [_reference(subset, rng) for _ in range(n_references)]
-        structure = _judge(subset, found, references, _stability(subset, rng))
+        for size in sizes:
+            found = _assess_some(
+                data, labels, margins, settings, max(size, ROWS_PER_CLUSTER * k), rng
+            )
+            if found[0].verdict in ("clear", "unknown") or found[0].excess <= 0:
+                break  # more rows would not change it
+    return found
+
+
+def _assess_some(
+    data: MultiViewData,
+    labels: IntArray,
+    margins: FloatArray,
+    settings: Settings,
+    n_rows: int,
+    rng: Generator,
+) -> tuple[Structure, Calibration | None]:
+    """The same, on a subset of a given size."""
+    subset = draw_subset(data, labels, settings, n_rows, rng)
+    points = subset.coordinates.points
+    if np.linalg.norm(points - points.mean(axis=0)) <= ROUNDING * np.linalg.norm(points):
+        return Structure("unknown"), None  # all samples are equal
+    found = _partition_of(points, subset.labels, subset.n_clusters)
+    wanted = ROWS_OF_REFERENCES // len(subset.rows) if data.n_samples < MANY_SAMPLES else 0
+    n_references = min(max(wanted, FEW_REFERENCES), MOST_REFERENCES)
+    references = [_reference(subset, rng) for _ in range(n_references)]
+    structure = _judge(subset, found, references, _stability(subset, rng))
     if structure.verdict == "none":  # no label is then worth more than one of a blob
         return structure, Calibration(np.array([0.0, 1.0]), np.array([0.0, 0.0]))
     null = np.concatenate([reference.margins for reference in references])
