@@ -65,6 +65,7 @@ def test_the_public_names_are_those_of_the_package():
         "load_benchmark",
         "load_digits_views",
         "load_file",
+        "make_citeseq",
         "make_multiview_blobs",
     }
 

@@ -75,7 +75,7 @@ def make_multiview_blobs(
     _check(n_features, noise_views, missing_rate, np.dtype(dtype))
     spreads = _one_per_view(cluster_std, n_views)  # (V,)
     rng = np.random.default_rng(random_state)
-    labels = _draw_labels(n_samples, n_clusters, proportions, rng)  # (n,)
+    labels = draw_labels(n_samples, n_clusters, proportions, rng)  # (n,)
     present = _draw_present(n_samples, n_views, missing_rate, rng)  # (n, V)
     views = {}
     for v, width in enumerate(n_features):
@@ -121,7 +121,7 @@ def _one_per_view(cluster_std: float | Sequence[float], n_views: int) -> FloatAr
     return np.broadcast_to(spreads, n_views)
 
 
-def _draw_labels(
+def draw_labels(
     n_samples: int,
     n_clusters: int,
     proportions: Sequence[float] | None,
