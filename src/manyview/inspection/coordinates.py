@@ -20,6 +20,7 @@ from manyview.kernels.block import Block
 from manyview.kernels.statistics import ArraySums
 from manyview.solver.inference import Fitted
 from manyview.solver.initialization import begin
+from manyview.solver.outliers import unsmoothed_problem
 from manyview.solver.problem import Problem, apply_scalings, set_baselines
 from manyview.utils.types import FloatArray
 
@@ -45,7 +46,7 @@ def _as_slice(rows: NDArray[np.intp]) -> Any:
 
 def joint_coordinates(fitted: Fitted, data: MultiViewData, rows: NDArray[np.intp]) -> FloatArray:
     """Leading principal components of some samples by all of their views: (rows, D)."""
-    problem = _problem_of(fitted)
+    problem = unsmoothed_problem(fitted)
     n_kept = int(np.clip(PER_CLUSTER * problem.n_clusters, FEWEST_JOINT, MOST_JOINT))
     return principal_components(_coordinates(problem, data, rows, n_kept + SPARE), n_kept)
 
@@ -61,7 +62,7 @@ def view_coordinates(
         feature_names=data.feature_names[v : v + 1],
         present=None,
     )
-    problem = _of_view(_problem_of(fitted), v)
+    problem = _of_view(unsmoothed_problem(fitted), v)
     return principal_components(_coordinates(problem, alone, rows, 2 + SPARE), 2)
 
 
@@ -72,11 +73,6 @@ def principal_components(X: FloatArray, n_wanted: int) -> FloatArray:
     found = np.zeros((len(X), n_wanted))
     found[:, : min(n_wanted, X.shape[1])] = centered @ axes[:, ::-1][:, :n_wanted]
     return found
-
-
-def _problem_of(fitted: Fitted) -> Problem:
-    """The problem on the views as given; that of a second fit is on smoothed rows."""
-    return (fitted if fitted.first is None else fitted.first).model.problem
 
 
 def _of_view(problem: Problem, v: int) -> Problem:

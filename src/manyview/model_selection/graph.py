@@ -86,20 +86,20 @@ def decompose(graph: sparse.csr_array, n_vectors: int, rng: np.random.Generator)
 
 def modularity(graph: sparse.csr_array, labels: IntArray, n_clusters: int) -> float:
     """Share of the edge weight inside clusters, minus its expectation given the degrees."""
-    inside, expected = _inside(graph, labels, n_clusters)
-    return inside - expected
+    within, expected = inside(graph, labels, n_clusters)
+    return within - expected
 
 
 def assortativity(graph: sparse.csr_array, labels: IntArray, n_clusters: int) -> float:
     """Modularity as a share of its largest value for clusters of these sizes; 0 for one cluster."""
-    inside, expected = _inside(graph, labels, n_clusters)
-    return (inside - expected) / (1 - expected) if expected < 1 else 0.0
+    within, expected = inside(graph, labels, n_clusters)
+    return (within - expected) / (1 - expected) if expected < 1 else 0.0
 
 
-def _inside(graph: sparse.csr_array, labels: IntArray, n_clusters: int) -> tuple[float, float]:
+def inside(graph: sparse.csr_array, labels: IntArray, n_clusters: int) -> tuple[float, float]:
     """Share of the edge weight inside clusters, and its expectation given the degrees."""
     source = np.repeat(labels, np.diff(graph.indptr))  # cluster of the row of each entry
-    inside = graph.data @ (source == labels[graph.indices])
+    within = graph.data @ (source == labels[graph.indices])
     degrees = np.bincount(source, weights=graph.data, minlength=n_clusters)  # (k,)
     total = degrees.sum()
-    return float(inside / total), float(np.square(degrees / total).sum())
+    return float(within / total), float(np.square(degrees / total).sum())

@@ -17,7 +17,7 @@ from scipy import sparse
 from sklearn.cluster import KMeans
 
 from manyview.data.views import MultiViewData
-from manyview.model_selection.graph import decompose, join_neighbors, modularity
+from manyview.model_selection.graph import decompose, inside, join_neighbors, modularity
 from manyview.model_selection.sample import locate
 from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray, IntArray
@@ -83,15 +83,15 @@ def advise_sizes(
         )
     gain = modularity(graph, free, k) - modularity(graph, own, k)
     is_unequal = _n_effective(free) <= FEWER * _n_effective(own)
-    if gain < CLEARLY or not is_unequal or _kept(graph, free) < GOOD:
+    kept, kept_now = inside(graph, free, k)[0], inside(graph, own, k)[0]
+    if gain < CLEARLY or not is_unequal or kept < GOOD:
         return None
     return (
         f"The model prefers clusters of equal size, and the groups look unequal: the clusters have "
         f"{_sizes(own)} of the samples; a partition without that preference has {_sizes(free)}, "
-        f"and keeps {_kept(graph, free):.0%} of the neighbors together instead of "
-        f"{_kept(graph, own):.0%}. A large group may have been split, and small ones merged. Try "
-        "twice as many clusters, and merge those that belong together; a larger lam, such as "
-        "lam=5, helps in some cases."
+        f"and keeps {kept:.0%} of the neighbors together instead of {kept_now:.0%}. A large group "
+        "may have been split, and small ones merged. Try twice as many clusters, and merge those "
+        "that belong together; a larger lam, such as lam=5, helps in some cases."
     )
 
 
@@ -121,12 +121,6 @@ def _n_effective(labels: IntArray) -> float:
     shares = np.bincount(labels) / len(labels)
     shares = shares[shares > 0]
     return float(np.exp(-(shares * np.log(shares)).sum()))
-
-
-def _kept(graph: sparse.csr_array, labels: IntArray) -> float:
-    """Share of the edge weight inside clusters."""
-    source = np.repeat(labels, np.diff(graph.indptr))
-    return float(graph.data @ (source == labels[graph.indices]) / graph.data.sum())
 
 
 def _sizes(labels: IntArray) -> str:
