@@ -87,7 +87,7 @@ class OMVCDR(
     ----------
     n_clusters : int or "auto", default=8
         Number of clusters k; "auto" uses the recommendation of `manyview.model_selection.choose`.
-    lam : float, default=0.5
+    lam : float, default=2.0
         Coupling between the embedding and the clusters, dimensionless: with balanced clusters a
         sample is shrunk lam / (1 + lam) of the way to the mean of its cluster.
     n_spaces : int, default=3
@@ -210,7 +210,7 @@ class OMVCDR(
 
     n_clusters: int | Literal["auto"] = param(8, either(COUNT, one_of("auto")))
     _: KW_ONLY
-    lam: float = param(0.5, number(above=0))
+    lam: float = param(2.0, number(above=0))
     n_spaces: int = param(3, COUNT)
     latent_dims: Sequence[int] | None = param(None, either(NONE, COUNTS))
     scale: str | Sequence[str] | None = param("auto", scale_option())
@@ -314,7 +314,7 @@ class OMVCDR(
             self._fitted, data[counted], lambda: self._choose_engine(data), rng
         )
         if len(rows) < data.n_samples:
-            self.outlier_score_ = outlier_scores(engine, self._fitted, subset)
+            self.outlier_score_ = outlier_scores(engine, subset)
         else:
             self.outlier_score_ = np.empty(data.n_samples)
         self.outlier_score_[counted[rows]] = scores
@@ -543,8 +543,8 @@ class OMVCDR(
         ndarray of shape (n_samples,)
             At most 0. A sample below `-outlier_threshold_` is unlike all clusters.
         """
-        engine, fitted = self._label(X, present)
-        return -outlier_scores(engine, fitted, self._outliers)
+        engine, _ = self._label(X, present)
+        return -outlier_scores(engine, self._outliers)
 
     def find_shifts(self, X: Any, *, present: Any = None) -> list[Shift]:
         """Views of new samples whose mean or spread has moved, or with constant features.

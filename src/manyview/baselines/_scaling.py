@@ -11,11 +11,11 @@ from scipy import sparse
 
 from manyview.base import Allowed, check_parameter, is_count
 from manyview.baselines._base import Budget
-from manyview.baselines._finish import dense, unit_rows
-from manyview.data.conversion import View
-from manyview.data.scaling import MAPS, ViewScaling, fit_scalings, scaling_names
+from manyview.baselines._finish import dense
+from manyview.data.scaling import n_scalings
 from manyview.data.views import MultiViewData
-from manyview.kernels.block import ViewRows
+from manyview.engines import choose_engine
+from manyview.solver.scaled_rows import apply_scalings, find_scalings
 
 Rows: TypeAlias = NDArray[np.floating[Any]]
 Scale: TypeAlias = str | Sequence[str] | None
@@ -27,17 +27,21 @@ VIEW = Allowed(
 
 def scaled_views(data: MultiViewData, scale: Scale, budget: Budget) -> list[Rows]:
     """One dense array per scaled view; dense views without scaling are not copied."""
-    names: tuple[str | None, ...] = (None,) if scale is None else scaling_names(scale)
     copied = [X for X in data.arrays if scale is not None or sparse.issparse(X)]
-    n_entries = len(names) * sum(X.shape[0] * X.shape[1] for X in copied)
+    n_entries = n_scalings(scale) * sum(X.shape[0] * X.shape[1] for X in copied)
     budget.need(n_entries * data.dtype.itemsize, "the scaled views")
     if scale is None:
         return [dense(X) for X in data.arrays]
-    from manyview.kernels.cpu import columns  # numba is slow to import
+    engine = choose_engine("memory", "cpu", data)
+    engine.load(data, None)
+    scalings = find_scalings(engine, engine, scale, data.n_views)
+    apply_scalings(engine, scalings)
+    from manyview.kernels.products import scaled_rows  # numba is slow to import
 
-    weights = np.ones(data.n_samples)
-    scalings = fit_scalings(scale, [columns(ViewRows(X), weights) for X in data.arrays])
-    return [_scale_rows(data.arrays[scaling.view], scaling) for scaling in scalings]
+    blocks = engine.sample(data.n_samples, np.random.default_rng(0))  # all of them
+    return [
+        np.vstack([scaled_rows(block.views[r]) for block in blocks]) for r in range(len(scalings))
+    ]
 
 
 def joined_views(data: MultiViewData, scale: Scale, view: int | None, budget: Budget) -> Rows:
@@ -53,15 +57,3 @@ def joined_views(data: MultiViewData, scale: Scale, view: int | None, budget: Bu
     n_entries = data.n_samples * sum(X.shape[1] for X in views)
     budget.need(2 * n_entries * data.dtype.itemsize, "the concatenated views")
     return np.hstack(views)
-
-
-def _scale_rows(X: View, scaling: ViewScaling) -> Rows:
-    """x' = f · (map(x) ∘ scale − offset)."""
-    rows: Rows = X.toarray() if isinstance(X, sparse.csr_array) else np.array(X)
-    if scaling.map is not None:
-        MAPS[scaling.map](rows, out=rows)
-    if scaling.scale is not None:
-        rows *= scaling.scale.astype(rows.dtype)
-    if scaling.offset is not None:
-        rows -= scaling.offset.astype(rows.dtype)
-    return unit_rows(rows) if scaling.has_unit_rows else rows

@@ -1,8 +1,9 @@
 """Scaling of views before they enter the model.
 
-A scaled row is  x' = f · (map(x) ∘ scale − offset):  an element-wise map (the identity or
-the square root), an affine map of the columns and a row factor f. `scale` and `offset` are computed
-in one pass over the data, f in a second. A scaling is applied block by block inside the matrix
+A scaled row is  x' = f · (map(ℓ x) ∘ scale − offset) W:  a factor ℓ that gives all rows the same
+sum, an element-wise map, an affine map of the columns, principal components W, and a row factor f;
+most scalings have only some of these parts. `scale` and `offset` are computed in one pass over the
+data, W from a subset, ℓ and f in a visit. A scaling is applied block by block inside the matrix
 products; the scaled view is never stored as a copy of the data. A view may have several scalings;
 each scaled view enters the model as a view of its own.
 """
@@ -10,7 +11,7 @@ each scaled view enters the model as a view of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -18,11 +19,14 @@ from numpy.typing import NDArray
 
 from manyview.utils.types import FloatArray
 
-Scaling: TypeAlias = Literal["unit", "l2", "sqrt-l2", "z", "z-l2"]
+Scaling: TypeAlias = Literal["unit", "l2", "sqrt-l2", "z", "z-l2", "pca-l2", "log-pca-l2"]
 SCALINGS: tuple[str, ...] = get_args(Scaling)
-AUTO: tuple[str, ...] = ("sqrt-l2", "z-l2")
+AUTO = "auto"  # square roots, and what suits the view: see `suitable`
 # element-wise maps; zero stays zero, so that sparse views stay sparse
-MAPS: dict[str, np.ufunc] = {"sqrt": np.sqrt}
+MAPS: dict[str, np.ufunc] = {"sqrt": np.sqrt, "log1p": np.log1p}
+SPARSE = 0.7  # share of zeros from which on principal components lose more than they gain
+FEWEST_COUNTS = 200.0  # mean row sum from which on counts are rates that a logarithm suits
+WHITENING = 0.5  # exponent: 0 keeps the variances of the components, 1 makes them equal
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,8 @@ class ColumnMoments:
     scatter: FloatArray  # (d_v,): sum of squared distances to the mean
     smallest: float
     resolution: float  # relative rounding of the values
+    zeros: float = 0.0  # share of zeros among the entries
+    is_integer: bool = False  # all values are whole numbers
 
     def __add__(self, other: ColumnMoments) -> ColumnMoments:
         """Moments of the union of two sets of rows."""
@@ -46,7 +52,15 @@ class ColumnMoments:
             scatter=self.scatter + other.scatter + self.weight * share * delta**2,
             smallest=min(self.smallest, other.smallest),
             resolution=self.resolution,
+            zeros=self.zeros + share * (other.zeros - self.zeros),
+            is_integer=self.is_integer and other.is_integer,
         )
+
+    @property
+    def are_counts(self) -> bool:
+        """Whether the values are counts with enough of them in a row."""
+        total = float(self.mean.sum())
+        return self.is_integer and self.smallest >= 0 and total >= FEWEST_COUNTS
 
     @property
     def deviation(self) -> FloatArray:
@@ -70,6 +84,25 @@ class ViewScaling:
     offset: NDArray[np.float64] | None = None  # (d_v,)
     has_unit_rows: bool = False
     is_smoothed: bool = False  # each row is smoothed along the anchor graph
+    row_sum: float | None = None  # that all rows get before the map
+    components: NDArray[np.float64] | None = None  # (d_v, r): W
+
+    @property
+    def has_components(self) -> bool:
+        """Whether the scaled rows are principal components, fitted or not."""
+        return self.name in ("pca-l2", "log-pca-l2")
+
+    @property
+    def directions(self) -> NDArray[np.float64] | None:
+        """The principal axes of unit norm: (d_v, r)."""
+        if self.components is None:
+            return None
+        norms = np.linalg.norm(self.components, axis=0)
+        return np.asarray(self.components / np.where(norms > 0, norms, 1.0))
+
+    def width(self, n_features: int) -> int:
+        """Number of columns of the scaled rows."""
+        return n_features if self.components is None else self.components.shape[1]
 
 
 def is_scale(scale: Any, *others: str) -> bool:
@@ -87,41 +120,70 @@ def scale_name(scale: str | Sequence[str] | None) -> str:
     return "none" if scale is None else scale if isinstance(scale, str) else ",".join(scale)
 
 
-def scaling_names(scale: str | Sequence[str]) -> tuple[str, ...]:
-    """The scalings of the estimator's `scale`."""
-    if isinstance(scale, str):
-        return AUTO if scale == "auto" else (scale,)
-    return tuple(scale)
+def suitable(columns: ColumnMoments) -> str:
+    """The scaling of a view that "auto" adds to square roots.
+
+    Principal components, of logarithms if the values are counts; z-scores if most are zero.
+    """
+    if columns.are_counts:
+        return "log-pca-l2"
+    return "z-l2" if columns.zeros >= SPARSE else "pca-l2"
+
+
+def n_scalings(scale: str | Sequence[str] | None) -> int:
+    """Number of scalings of each view."""
+    return 2 if scale == AUTO else 1 if scale is None or isinstance(scale, str) else len(scale)
 
 
 def fit_scalings(
     scale: str | Sequence[str], columns: Sequence[ColumnMoments]
 ) -> tuple[ViewScaling, ...]:
-    """Fit the scalings of all views to the moments of their columns."""
+    """Fit the scalings of all views to the moments of their columns.
+
+    Principal components are not fitted yet, nor what follows a logarithm: see
+    `solver.components`.
+    """
+    if scale == AUTO:
+        names = [["sqrt-l2"] * len(columns), [suitable(moments) for moments in columns]]
+    else:
+        names = [[name] * len(columns) for name in ([scale] if isinstance(scale, str) else scale)]
     return tuple(
-        _fit_scaling(name, v, moments)
-        for name in scaling_names(scale)
-        for v, moments in enumerate(columns)
+        fit_scaling(name, v, moments)
+        for of_views in names
+        for v, (name, moments) in enumerate(zip(of_views, columns, strict=True))
     )
 
 
-def _fit_scaling(name: str, v: int, columns: ColumnMoments) -> ViewScaling:
+def fit_scaling(name: str, v: int, columns: ColumnMoments) -> ViewScaling:
     """Fit one scaling of one view."""
     has_unit_rows = name.endswith("l2")
     if name == "unit":
         sum_squares = columns.mean_square_norm
         scale = np.full(columns.mean.shape, 1 / np.sqrt(sum_squares) if sum_squares > 0 else 1.0)
         return ViewScaling(v, name, scale=scale)
-    if name in ("z", "z-l2"):
-        deviation = columns.deviation
-        # a constant column has no information: rounding noise must not become unit variance
-        varies = deviation > 8 * columns.resolution * np.abs(columns.mean)
-        scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
+    if name in ("z", "z-l2", "pca-l2"):
+        return z_scores(ViewScaling(v, name, has_unit_rows=has_unit_rows), columns)
+    if name == "log-pca-l2":
+        total = float(columns.mean.sum())
+        has_logarithm = columns.smallest >= 0 and total > 0
         return ViewScaling(
-            v, name, scale=scale, offset=columns.mean * scale, has_unit_rows=has_unit_rows
+            v,
+            name,
+            map="log1p" if has_logarithm else None,
+            has_unit_rows=True,
+            row_sum=total if has_logarithm else None,
         )
     if name in ("l2", "sqrt-l2"):
         root = "sqrt" if name == "sqrt-l2" and columns.smallest >= 0 else None
         return ViewScaling(v, name, map=root, has_unit_rows=has_unit_rows)
-    msg = f"scaling {name!r} has a name and no fit; expected one in `_fit_scaling`."
+    msg = f"scaling {name!r} has a name and no fit; expected one in `fit_scaling`."
     raise NotImplementedError(msg)
+
+
+def z_scores(scaling: ViewScaling, columns: ColumnMoments) -> ViewScaling:
+    """A scaling with z-scores of the mapped columns, given their moments."""
+    deviation = columns.deviation
+    # a constant column has no information: rounding noise must not become unit variance
+    varies = deviation > 8 * columns.resolution * np.abs(columns.mean)
+    scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
+    return replace(scaling, scale=scale, offset=columns.mean * scale)

@@ -212,7 +212,8 @@ def _view_rows(data: MultiViewData, scaling: ViewScaling, rows: slice) -> ViewRo
         present = data.present[rows, scaling.view]
         factor = present.astype(np.float64)
         absent = np.flatnonzero(~present)
-    return ViewRows(values, scaling.map, scaling.scale, scaling.offset, factor, absent)
+    parts = (scaling.map, scaling.scale, scaling.offset)
+    return ViewRows(values, *parts, factor, absent, table=scaling.components)
 
 
 def _slice_rows(view: View, rows: slice) -> View:
@@ -241,6 +242,7 @@ def _take(block: Block, rows: NDArray[np.intp]) -> Block:
             values=view.values[rows],
             factor=None if view.factor is None else view.factor[rows],
             absent=None if view.absent is None else np.flatnonzero(np.isin(rows, view.absent)),
+            level=None if view.level is None else view.level[rows],
         )
         for view in block.views
     )

@@ -107,6 +107,7 @@ class Streaming(InMemory):
                 view,
                 values=view.values if isinstance(view.values, _Unread) else hold(view.values),
                 factor=None if view.factor is None else hold(view.factor),
+                level=None if view.level is None else hold(view.level),
             )
             for view in after.views
         )
@@ -118,7 +119,7 @@ class Streaming(InMemory):
 
 def _large(block: Block) -> list[Any]:
     """Arrays of a block that may be in scratch files."""
-    of_views = [array for view in block.views for array in (view.values, view.factor)]
+    of_views = [array for v in block.views for array in (v.values, v.factor, v.level)]
     return [block.projection, block.distance_bounds, *of_views]
 
 

@@ -21,7 +21,8 @@ from manyview.kernels.statistics import ArraySums
 from manyview.solver.inference import Fitted
 from manyview.solver.initialization import begin
 from manyview.solver.outliers import unsmoothed_problem
-from manyview.solver.problem import Problem, apply_scalings, set_baselines
+from manyview.solver.problem import Problem, set_baselines
+from manyview.solver.scaled_rows import apply_scalings
 from manyview.utils.types import FloatArray
 
 PIECE_ROWS = 8192

@@ -30,8 +30,14 @@ class Kernels(Protocol):
     def columns(self, view: ViewRows, weights: FloatArray) -> ColumnMoments:
         """Moments of the columns of an unscaled view."""
 
+    def row_sums(self, view: ViewRows) -> FloatArray:
+        """Sum of the values of each row, before they are scaled."""
+
     def row_squares(self, view: ViewRows) -> FloatArray:
-        """‖map(x) ∘ scale − offset‖² of each row, before the row factor."""
+        """‖(map(ℓ x) ∘ scale − offset) W‖² of each row, before the row factor."""
+
+    def store_scaled(self, view: ViewRows) -> ViewRows:
+        """The same scaled rows as a dense array, but for the row factors."""
 
     def project(self, views: Sequence[ViewRows], bases: Sequence[FloatArray]) -> Any:
         """A = Σ_v X_v H_v, spaces concatenated: (rows, D)."""
@@ -53,6 +59,12 @@ class Kernels(Protocol):
 
     def moments(self, block: Block, like: ClusterMoments) -> ClusterMoments:
         """Count, mean and scatter of b in each group and cluster, shaped as `like`."""
+
+    def scatter(self, block: Block, first: int) -> ArraySums:
+        """Σ ω b and Σ ω b bᵀ of the columns from `first` on."""
+
+    def anchor_links(self, shares: sparse.csr_array[Any], weights: FloatArray) -> FloatArray:
+        """Bᵀ diag(ω) B of anchor weights B: (anchors, anchors)."""
 
     def embed(self, block: Block, shrinkage: Shrinkage) -> Any:
         """ω z of eq. (Z): each b drawn towards the mean of its cluster, the shift added back."""

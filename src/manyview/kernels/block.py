@@ -15,11 +15,11 @@ CHUNK_ROWS = 1024  # the same for all engines, since it defines the order of the
 
 @dataclass(frozen=True)
 class ViewRows:
-    """The rows of one scaled view inside a block: x' = f · (map(x) ∘ scale − offset).
+    """The rows of one scaled view inside a block: x' = f · (map(ℓ x) ∘ scale − offset) W.
 
     If a dense view is far from the origin, products use x' − baseline instead, against
-    cancellation; `project` then omits the baseline, `accumulate` adds it back. With a table,
-    `values` are weights of its rows: x' = f · (values · table).
+    cancellation; `project` then omits the baseline, `accumulate` adds it back. The table W has
+    principal components; for smoothed rows, it has the rows that `values` are weights of.
     """
 
     values: Any  # (rows, d_v), unscaled: an array, a CSR array, or rows on disk
@@ -29,8 +29,9 @@ class ViewRows:
     factor: FloatArray | None = None  # (rows,), zero for missing rows
     absent: IntArray | None = None  # missing rows
     baseline: FloatArray | None = None  # (d_v,): subtracted from x' before products
-    table: FloatArray | None = None  # (columns of values, d_v)
-    gram: FloatArray | None = None  # Gram matrix of the table, shared by all blocks
+    table: FloatArray | None = None  # (columns of values, r): W
+    gram: FloatArray | None = None  # W Wᵀ of smoothed rows, shared by all blocks
+    level: FloatArray | None = None  # (rows,): ℓ
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters
 from manyview.utils.types import FloatArray, IntArray
 
 SAFETY = 1e-6  # more than float32 rounds
+ROWS_CHECKED = 16  # before all others, whether the values are whole numbers
 
 
 def asarray(small: FloatArray, like: NDArray[Any]) -> NDArray[Any]:
@@ -33,13 +34,16 @@ def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
     total = float(w.sum())
     resolution = float(np.finfo(X.dtype).eps)
     if total == 0:
-        return ColumnMoments(0.0, np.zeros(X.shape[1]), np.zeros(X.shape[1]), np.inf, resolution)
+        none = np.zeros(X.shape[1])
+        return ColumnMoments(0.0, none, none, np.inf, resolution, is_integer=True)
     mean = np.asarray(X.T @ w.astype(X.dtype), dtype=np.float64) / total  # (d_v,)
     if isinstance(X, sparse.csr_array):
         spread = products.with_values(X, (X.data - mean[X.indices]) ** 2)
         stored = products.with_values(X, np.ones(X.nnz)).T @ w  # (d_v,): weight of nonzero entries
         scatter = spread.T @ w + np.maximum(total - stored, 0) * mean**2
         smallest = min(float(X.data.min(initial=0.0)), 0.0)
+        n_zero = total * X.shape[1] - stored.sum()
+        is_integer = _is_integer(X.data)
     else:
         # a second pass removes the rounding of a float32 mean before it is squared
         centered = X - mean.astype(X.dtype)
@@ -48,11 +52,27 @@ def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
             np.asarray(w.astype(X.dtype) @ centered**2, dtype=np.float64) - total * residual**2
         )
         smallest = float(X[w > 0].min())
-    return ColumnMoments(total, mean, np.maximum(scatter, 0), smallest, resolution)
+        n_zero = float(w @ np.count_nonzero(X == 0, axis=1))
+        is_integer = _is_integer(X[w > 0] if view.factor is not None else X)
+    zeros = float(n_zero) / (total * max(X.shape[1], 1))
+    return ColumnMoments(
+        total, mean, np.maximum(scatter, 0), smallest, resolution, zeros, is_integer
+    )
+
+
+def _is_integer(values: NDArray[Any]) -> bool:
+    """Whether all values are whole numbers; usually the first few show that they are not."""
+    return all(
+        bool(np.all(part == np.rint(part)))
+        for part in (values[:ROWS_CHECKED], values[ROWS_CHECKED:])
+    )
 
 
 def row_squares(view: ViewRows) -> FloatArray:
-    """‖map(x) ∘ scale − offset‖² of each row."""
+    """‖(map(ℓ x) ∘ scale − offset) W‖² of each row."""
+    if view.table is not None and view.gram is None:
+        rows = products.unfactored(view)
+        return np.asarray(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     X = products.mapped(view)
     if view.gram is not None:
         return np.asarray(compiled_rows.smoothed_squares(X.indptr, X.indices, X.data, view.gram))
@@ -95,13 +115,22 @@ def shared_sums(view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
     total = np.asarray(
         sums.toarray() if isinstance(sums, sparse.csr_array) else sums, dtype=np.float64
     )  # (k, d_v)
-    if view.table is not None:
-        total = total @ view.table
     if view.scale is not None:
         total *= view.scale
     if view.offset is not None:
         total -= shares.sum(axis=1)[:, None] * view.offset
-    return total
+    return total if view.table is None else np.asarray(total @ view.table)
+
+
+def row_sums(view: ViewRows) -> FloatArray:
+    """Sum of the values of each row."""
+    return np.asarray(products.mapped(view).sum(axis=1), dtype=np.float64).ravel()
+
+
+def store_scaled(view: ViewRows) -> ViewRows:
+    """The same scaled rows, with everything but the row factors applied."""
+    values = products.unfactored(view)
+    return ViewRows(values, factor=view.factor, absent=view.absent, baseline=view.baseline)
 
 
 def anchor_weights(
@@ -129,6 +158,20 @@ def moments(block: Block, like: ClusterMoments) -> ClusterMoments:
     of_rows = (block.projection, block.labels, block.group, block.weights)
     sweep.cluster_moments(*of_rows, *spaces, rows, count, mean, scatter)
     return ClusterMoments(like.starts, rows, count, mean, scatter)
+
+
+def scatter(block: Block, first: int) -> ArraySums:
+    """Σ ω b and Σ ω b bᵀ of the columns from `first` on."""
+    b = np.asarray(block.projection[:, first:], dtype=np.float64)
+    weighted = b * block.weights[:, None]
+    return ArraySums((weighted.sum(axis=0), weighted.T @ b))
+
+
+def anchor_links(shares: sparse.csr_array[Any], weights: FloatArray) -> FloatArray:
+    """Bᵀ diag(ω) B of anchor weights B."""
+    B = shares.astype(np.float64)
+    weighted = products.with_values(B, B.data * np.repeat(weights, np.diff(B.indptr)))
+    return np.asarray((B.T @ weighted).toarray())
 
 
 def embed(block: Block, shrinkage: Shrinkage) -> NDArray[Any]:
@@ -278,7 +321,9 @@ def _arrays(clusters: Clusters) -> sweep.ClusterArrays:
     moments = clusters.moments
     ends = _ends(moments.starts, moments.mean.shape[2])
     state = (moments.rows, moments.count, moments.mean, moments.scatter)
-    return sweep.ClusterArrays(clusters.n_present, clusters.coupling, moments.starts, ends, *state)
+    sizes = (float(clusters.size_weight), float(moments.count.sum()))
+    given = (clusters.n_present, clusters.coupling, *sizes, moments.starts, ends)
+    return sweep.ClusterArrays(*given, *state)
 
 
 def _ends(starts: IntArray, n_columns: int) -> IntArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def with_values(X: sparse.csr_array[Any], values: FloatArray) -> sparse.csr_arra
 
 
 def mapped(view: ViewRows) -> Any:
-    """map(x), with missing rows set to zero."""
+    """map(ℓ x), with missing rows set to zero."""
     X = view.values
     if not isinstance(X, sparse.csr_array):
         X = np.asarray(X)  # reads rows on disk
@@ -29,35 +30,57 @@ def mapped(view: ViewRows) -> Any:
             X.data[np.isin(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), view.absent)] = 0
         else:
             X[view.absent] = 0
+    if view.level is not None:
+        level = view.level.astype(X.dtype)
+        if isinstance(X, sparse.csr_array):
+            X = with_values(X, X.data * np.repeat(level, np.diff(X.indptr)))
+        else:
+            X = X * level[:, None]
     if view.map is None:
         return X
     function = MAPS[view.map]
     return with_values(X, function(X.data)) if isinstance(X, sparse.csr_array) else function(X)
 
 
-def _relative(view: ViewRows) -> NDArray[Any]:
-    """x' − baseline, subtracted before the product against cancellation."""
+def unfactored(view: ViewRows) -> NDArray[Any]:
+    """(map(ℓ x) ∘ scale − offset) W as a dense array: x' without the row factor."""
     X = mapped(view)
-    if isinstance(X, sparse.csr_array):  # far from the origin there are no zeros to exploit
+    if isinstance(X, sparse.csr_array):
+        if view.table is not None:
+            return times_basis(
+                replace(view, factor=None, baseline=None), np.eye(view.table.shape[1])
+            )
         X = X.toarray()
     rows = np.array(X) if view.scale is None else X * view.scale.astype(X.dtype)
     if view.offset is not None:
         rows -= view.offset.astype(X.dtype)
+    return np.asarray(rows if view.table is None else rows @ view.table.astype(X.dtype))
+
+
+def scaled_rows(view: ViewRows) -> NDArray[Any]:
+    """x' as a dense array."""
+    rows = unfactored(view)
     if view.factor is not None:
-        rows *= view.factor[:, None].astype(X.dtype)
-    rows -= np.asarray(view.baseline, dtype=X.dtype)
-    return np.asarray(rows)
+        rows *= view.factor[:, None].astype(rows.dtype)
+    return rows
+
+
+def _relative(view: ViewRows) -> NDArray[Any]:
+    """x' − baseline, subtracted before the product against cancellation."""
+    rows = scaled_rows(view)
+    rows -= np.asarray(view.baseline, dtype=rows.dtype)
+    return rows
 
 
 def times_basis(view: ViewRows, H: FloatArray) -> NDArray[Any]:
-    """X' H = f · (map(X) (scale ∘ H) − offset · H); with a baseline, (X' − baseline) H."""
+    """X' H = f · (map(X) (scale ∘ H) − offset · H), H ← W H; with a baseline, (X' − baseline) H."""
     if view.baseline is not None:
         rows = _relative(view)
         return np.asarray(rows @ H.astype(rows.dtype))
     X = mapped(view)
-    scaled = H if view.scale is None else view.scale[:, None] * H  # (d_v, D)
     if view.table is not None:
-        scaled = view.table @ scaled
+        H = view.table @ H
+    scaled = H if view.scale is None else view.scale[:, None] * H  # (d_v, D)
     product = X @ scaled.astype(X.dtype)  # (rows, D)
     if view.offset is not None:
         product -= (view.offset @ H).astype(X.dtype)
@@ -67,17 +90,15 @@ def times_basis(view: ViewRows, H: FloatArray) -> NDArray[Any]:
 
 
 def transposed_times(view: ViewRows, Z: NDArray[Any]) -> FloatArray:
-    """X'ᵀ Z = scale ∘ (map(X)ᵀ (f ∘ Z)) − offset ⊗ Σ f z."""
+    """X'ᵀ Z = Wᵀ (scale ∘ (map(X)ᵀ (f ∘ Z)) − offset ⊗ Σ f z)."""
     if view.baseline is not None:
         relative = np.asarray(_relative(view).T @ Z, dtype=np.float64)
         return relative + np.outer(view.baseline, Z.sum(axis=0, dtype=np.float64))
     X = mapped(view)
     weighted = Z if view.factor is None else Z * view.factor[:, None].astype(Z.dtype)  # (rows, D)
     product = np.asarray(X.T @ weighted.astype(X.dtype, copy=False), dtype=np.float64)  # (d_v, D)
-    if view.table is not None:
-        product = view.table.T @ product
     if view.scale is not None:
         product = product * view.scale[:, None]
     if view.offset is not None:
         product = product - np.outer(view.offset, weighted.sum(axis=0, dtype=np.float64))
-    return product
+    return product if view.table is None else np.asarray(view.table.T @ product)

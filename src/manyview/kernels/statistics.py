@@ -93,3 +93,4 @@ class Clusters:
     moments: ClusterMoments
     n_present: FloatArray  # (G,): number of scaled views present in each group
     coupling: FloatArray  # (m,): g of each space
+    size_weight: float = 0.0  # τ, of the entropy of the sizes

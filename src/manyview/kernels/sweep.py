@@ -36,6 +36,8 @@ class ClusterArrays(NamedTuple):
 
     n_present: FloatArray  # (G,)
     coupling: FloatArray  # (m,)
+    size_weight: float
+    total: float  # weight of all samples
     starts: IntArray  # (m,)
     ends: IntArray  # (m,)
     rows: NDArray[np.int64]  # (G, k)
@@ -161,10 +163,19 @@ def regrown(s, c, p, n, n_new, old, new, row):
 
 
 @compiled
+def entropy_rise(s, n, w):
+    """Rise of τ Σ n (1 − log n / N) when a cluster grows from n to n + w."""
+    if s.size_weight == 0.0:
+        return 0.0
+    before = n * (1.0 - np.log(n / s.total)) if n > 0 else 0.0
+    return s.size_weight * ((n + w) * (1.0 - np.log((n + w) / s.total)) - before)
+
+
+@compiled
 def prepare(s, costs, c, w):
     """Fill the costs of one cluster for adding a sample of weight w."""
     n = s.weight[:, c].sum()
-    costs.grow[c] = 0.0
+    costs.grow[c] = entropy_rise(s, n, w)
     for p in range(len(s.coupling)):
         costs.grow[c] += regrown(s, c, p, n, n + w, costs.spare, costs.center, c)
         scaled = s.coupling[p] * (n + w)
@@ -193,7 +204,7 @@ def removal(s, b, i, c, u, w, center, spare):
     """rem(c): decrease of F when sample i of weight w leaves its cluster."""
     n = s.weight[:, c].sum()
     rest = n - w
-    total = 0.0
+    total = entropy_rise(s, rest, w)
     for p in range(len(s.coupling)):
         total += regrown(s, c, p, rest, n, center, spare, 0)
         scaled = s.coupling[p] * rest
@@ -214,7 +225,7 @@ def bound(s, costs, bounds, c, w):
     """Update the shift of cluster c, and the bound of rem(c)."""
     n = s.weight[0, c]
     level, rest = s.n_present[0], n - w
-    center_shift, shrunk, grow, grown = 0.0, np.inf, 0.0, 0.0
+    center_shift, shrunk, grow, grown = 0.0, np.inf, entropy_rise(s, rest, w), 0.0
     for p in range(len(s.coupling)):
         g, before = s.coupling[p], bounds.slope[c, p]
         space = slice(s.starts[p], s.ends[p])

@@ -25,7 +25,7 @@ from manyview.exceptions import ModelFileError
 from manyview.persistence.atomic import atomic_path
 
 FORMAT = "manyview model"
-VERSION = 2
+VERSION = 3
 DTYPES = ("|b1", "|i1", "|u1", "<i2", "<u2", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8")
 MANIFEST = "manifest.json"
 MOST_MANIFEST_BYTES = 1 << 26

@@ -25,7 +25,8 @@ from manyview.solver.inference import Fitted
 from manyview.solver.model import Model
 from manyview.solver.online import BatchTotals
 from manyview.solver.outliers import OutlierReference
-from manyview.solver.problem import Problem, ViewColumns
+from manyview.solver.problem import Problem
+from manyview.solver.scaled_rows import ViewColumns
 
 RECORDS: dict[str, type[Any]] = {
     record.__name__: record

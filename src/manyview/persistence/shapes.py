@@ -10,7 +10,7 @@ from manyview.data.scaling import MAPS, ViewScaling
 from manyview.solver.anchor_graph import N_NEAREST, AnchorGraph
 from manyview.solver.inference import Fitted
 from manyview.solver.model import Model
-from manyview.solver.outliers import OutlierReference, unsmoothed_problem
+from manyview.solver.outliers import OutlierReference
 
 
 def has_sound_shapes(fitted: Fitted, widths: Sequence[int]) -> bool:
@@ -18,7 +18,7 @@ def has_sound_shapes(fitted: Fitted, widths: Sequence[int]) -> bool:
     problem, first, anchor_graph = fitted.model.problem, fitted.first, fitted.anchor_graph
     if not all(_is_scaling_sound(scaling, widths) for scaling in problem.scalings):
         return False
-    scaled = [widths[scaling.view] for scaling in problem.scalings]  # width of each scaled view
+    scaled = [s.width(widths[s.view]) for s in problem.scalings]  # width of each scaled view
     if first is not None and anchor_graph is not None:
         if first.first is not None or not has_sound_shapes(first, widths):
             return False
@@ -32,11 +32,15 @@ def has_sound_shapes(fitted: Fitted, widths: Sequence[int]) -> bool:
 
 def is_reference_sound(reference: OutlierReference, fitted: Fitted, widths: Sequence[int]) -> bool:
     """Whether the reference of the outlier scores matches the scaled views and clusters."""
-    problem = unsmoothed_problem(fitted)
-    k, V, D = problem.n_clusters, problem.n_scalings, reference.n_dims
-    scaled = [widths[scaling.view] for scaling in problem.scalings]
+    problem = reference.problem
+    k, V, D = fitted.model.problem.n_clusters, problem.n_scalings, reference.n_dims
+    if not all(_is_scaling_sound(scaling, widths) for scaling in problem.scalings):
+        return False
+    scaled = [s.width(widths[s.view]) for s in problem.scalings]
     return (
         len(reference.bases) == V
+        and len(problem.means) == len(problem.is_far) == len(problem.view_sum_squares) == V
+        and all(mean.shape == (d,) for mean, d in zip(problem.means, scaled, strict=True))
         and all(
             G.ndim == 2 and G.shape[0] == d and G.shape[1] > D >= 1
             for G, d in zip(reference.bases, scaled, strict=True)
@@ -54,11 +58,16 @@ def is_reference_sound(reference: OutlierReference, fitted: Fitted, widths: Sequ
 
 
 def _is_scaling_sound(scaling: ViewScaling, widths: Sequence[int]) -> bool:
-    """The view exists, and scale and offset have its width."""
+    """The view exists, and scale, offset and components have its width."""
     is_known = 0 <= scaling.view < len(widths) and scaling.map in (None, *MAPS)
-    return is_known and all(
-        part is None or part.shape == (widths[scaling.view],)
-        for part in (scaling.scale, scaling.offset)
+    W = scaling.components
+    return (
+        is_known
+        and all(
+            part is None or part.shape == (widths[scaling.view],)
+            for part in (scaling.scale, scaling.offset)
+        )
+        and (W is None or (W.ndim == 2 and len(W) == widths[scaling.view] and W.shape[1] > 0))
     )
 
 

@@ -19,7 +19,7 @@ from manyview.solver.outliers import (
     common_threshold,
     fit_reference,
     score_rows,
-    unsmoothed_problem,
+    whole_problem,
 )
 from manyview.utils.types import FloatArray, IntArray
 
@@ -61,8 +61,11 @@ def fit_outliers(
     for part in np.array_split(order, min(N_FOLDS, len(rows))):
         folds.append(make_engine())
         folds[-1].load(subset[part], None)
-    labels, embedding = whole.gather("labels")[order], whole.gather("projection")[order]
-    reference, scores = fit_reference(folds, labels, embedding, fitted, rng)
+    labels = whole.gather("labels")[order]
+    largest = slice(int(fitted.model.problem.starts[-1]), None)
+    embedding = whole.gather("projection")[order, largest]
+    problem = whole_problem(whole, fitted)
+    reference, scores = fit_reference(folds, labels, embedding, problem, rng)
     reference = replace(reference, common_shares=common_shares(subset))
     return reference, rows[order], scores
 
@@ -84,15 +87,13 @@ def with_threshold(reference: OutlierReference, scores: FloatArray) -> OutlierRe
     return replace(reference, threshold=max(reference.threshold, common_threshold(scores)))
 
 
-def outlier_scores(engine: Engine, fitted: Fitted, reference: OutlierReference) -> FloatArray:
+def outlier_scores(engine: Engine, reference: OutlierReference) -> FloatArray:
     """Outlier scores of the labelled rows of an engine, in one pass; overwrites projections.
 
     Parameters
     ----------
     engine : Engine
         The rows.
-    fitted : Fitted
-        The fit that labelled them.
     reference : OutlierReference
         As returned by `fit_outliers`.
 
@@ -101,7 +102,7 @@ def outlier_scores(engine: Engine, fitted: Fitted, reference: OutlierReference) 
     ndarray of shape (n_samples,)
         Higher is more unusual.
     """
-    engine.map_reduce(score_rows, unsmoothed_problem(fitted), reference)
+    engine.map_reduce(score_rows, reference)
     return np.asarray(engine.gather("projection")[:, 0], dtype=np.float64)
 
 

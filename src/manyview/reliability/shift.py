@@ -14,7 +14,7 @@ from manyview.data.scaling import ColumnMoments
 from manyview.data.views import MultiViewData
 from manyview.engines import Engine
 from manyview.solver.outliers import OutlierReference
-from manyview.solver.problem import describe_columns
+from manyview.solver.scaled_rows import describe_columns
 from manyview.utils.types import FloatArray
 
 if TYPE_CHECKING:

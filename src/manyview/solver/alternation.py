@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -24,14 +25,17 @@ from manyview.solver.updates import (
     cluster_moments,
     compute_bounds,
     contingency,
+    log_likelihood,
     objective,
     over_relaxed_step,
     predict,
     project,
     project_rows,
     restore_labels,
+    scatter_rows,
     shrinkage,
     stash_labels,
+    take_labels,
     update_alpha,
     update_H,
     update_Y,
@@ -45,7 +49,6 @@ BOUND_ROWS = 8192  # with fewer samples, a full sweep is as cheap as the distanc
 BOUND_SHARE = 1 / 20  # share of labels that change in a sweep, once distance bounds pay off
 STILL_TO_FALL = 2  # total decrease of F still to come, relative to the extrapolated next one
 RESTING_FALL = 20  # decrease of F in an iteration at convergence, relative to `tol`
-WORTHWHILE = 5e-4  # relative decrease of F at the initial bases for another start to continue
 SAME = 1e-9
 
 
@@ -59,8 +62,8 @@ class Schedule:
     init: str = "k-means++"
     initial_sweeps: int = 30  # at the initial bases, maximum
     final_sweeps: int = 1000  # after the last iteration, maximum
-    keeps_labels: bool = False  # the first start is a warm start from the labels in the engine
-    stop_early: bool = False  # stop once labels or F converge, or if F starts too high
+    n_warm: int = 0  # the first starts are warm starts from stashed labels
+    stop_early: bool = False  # stop once labels or F converge
     over_relax: bool = False  # over-relaxation: twice the step of eq. (H), if F allows
     extrapolate_stop: bool = False  # stop once the extrapolated next decrease of F is small
 
@@ -80,26 +83,57 @@ def solve(
             "some clusters contain copies of the same sample. Use fewer clusters."
         )
         warnings.warn(msg, DataWarning, stacklevel=3)
+    if schedule.n_warm > 0:
+        return _solve_likeliest(engine, beginning, schedule, rng, on_step)
     best: Solution | None = None
-    lowest = np.inf
     for n_start in range(schedule.n_init):
-        if n_start == 0 and schedule.keeps_labels:
-            engine.map_reduce(project_rows, beginning.model)
-        else:
-            moments = start.first_moments(beginning, engine.kernels, schedule.init, rng)
-            _label(engine, beginning.model, moments)
+        moments = start.first_moments(beginning, engine.kernels, schedule.init, rng)
+        _label(engine, beginning.model, moments)
         run = _Run(engine, schedule, n_start, int(rng.integers(2**31)), on_step)
-        to_beat = (1 - WORTHWHILE) * lowest if schedule.stop_early else np.inf
-        solution = run.alternate(beginning.model, to_beat)
+        solution = run.alternate(beginning.model)
         engine.map_reduce(stash_labels)
-        if solution is not None:
-            lowest = run.beginning
-            best = solution if _is_lower(solution, best) else best
+        best = solution if _is_lower(solution, best) else best
     assert best is not None
-    stability = _agreement(engine, best, schedule.n_init)
+    stability = _agreement(engine, best, best.start, range(schedule.n_init))
     engine.map_reduce(restore_labels, best.start)
     if best.start < schedule.n_init - 1:
         engine.map_reduce(project_rows, best.model)
+    return replace(best, stability=stability)
+
+
+def _solve_likeliest(
+    engine: Engine,
+    beginning: start.Beginning,
+    schedule: Schedule,
+    rng: Generator,
+    on_step: OnStep,
+) -> Solution:
+    """Sweep from all starts at the initial bases; alternate from the likeliest labels alone.
+
+    F depends on how far bases and weights have converged, so that it cannot compare starts that
+    stop early. The likelihood is taken in the same coordinates for all.
+    """
+    model, n_warm = beginning.model, schedule.n_warm
+    engine.map_reduce(project_rows, model)
+    scatter = engine.map_reduce(scatter_rows, model)
+    n_starts, likelihoods, runs = max(schedule.n_init, n_warm), [], []
+    for n_start in range(n_starts):
+        if n_start < n_warm:
+            engine.map_reduce(take_labels, n_start)
+        else:
+            moments = start.first_moments(beginning, engine.kernels, schedule.init, rng)
+            _label(engine, model, moments)
+        runs.append(_Run(engine, schedule, n_start, int(rng.integers(2**31)), on_step))
+        likelihoods.append(log_likelihood(runs[-1].begin(model), scatter))
+        engine.map_reduce(stash_labels)
+    likeliest = int(np.argmax(likelihoods))
+    engine.map_reduce(take_labels, n_warm + likeliest)
+    best = runs[likeliest].alternate(model)
+    engine.map_reduce(stash_labels)
+    last = n_warm + n_starts
+    others = [n_warm + n_start for n_start in range(n_starts) if n_start != likeliest]
+    stability = _agreement(engine, best, last, others)
+    engine.map_reduce(restore_labels, last)
     return replace(best, stability=stability)
 
 
@@ -120,9 +154,7 @@ def refine(
         schedule, n_init=1, initial_sweeps=1, extrapolate_stop=not schedule.stop_early
     )
     run = _Run(engine, goes_on, 0, int(rng.integers(2**31)), on_step)
-    solution = run.alternate(model)
-    assert solution is not None
-    return replace(solution, stability=coarse.stability)
+    return replace(run.alternate(model), stability=coarse.stability)
 
 
 def _is_lower(solution: Solution, best: Solution | None) -> bool:
@@ -137,11 +169,11 @@ def _label(engine: Engine, model: Model, moments: ClusterMoments) -> None:
         engine.scan(start.fill_empty, sizes.astype(np.int64), 0)
 
 
-def _agreement(engine: Engine, best: Solution, n_starts: int) -> float:
-    """Mean adjusted Rand index of the best start with the others; NaN if there are none."""
+def _agreement(engine: Engine, best: Solution, own: int, stashed: Iterable[int]) -> float:
+    """Mean adjusted Rand index of stashed labels with the others; NaN if there are none."""
     k = best.model.problem.n_clusters
-    others = [other for other in range(n_starts) if other != best.start]
-    tables = [engine.map_reduce(contingency, best.start, other, k) for other in others]
+    others = [other for other in stashed if other != own]
+    tables = [engine.map_reduce(contingency, own, other, k) for other in others]
     agreements = [adjusted_rand_of_counts(table) for table in tables]
     return float(np.mean(agreements)) if agreements else float("nan")
 
@@ -158,25 +190,19 @@ class _Run:
         self._over_relax = schedule.over_relax
         self._trace: list[float] = []
 
-    @property
-    def beginning(self) -> float:
-        """F with converged labels at the initial bases."""
-        return self._trace[0]
-
-    def alternate(self, model: Model, to_beat: float = np.inf) -> Solution | None:
-        """Converge the labels at the initial bases; then alternate until labels and F converge.
-
-        None if F at the initial bases is not below `to_beat`. This depends on earlier starts only,
-        so that more starts never give a higher F.
-        """
-        engine, schedule = self._engine, self._schedule
-        moments = engine.map_reduce(cluster_moments, model)  # n, b̄, S
+    def begin(self, model: Model) -> ClusterMoments:
+        """Sweep the labels at the initial bases."""
+        moments = self._engine.map_reduce(cluster_moments, model)  # n, b̄, S
         self._report("start", 0, moments, model)
         moments, n_moved = self._sweep_to_convergence(moments, model, self._initial_sweeps(model))
         self._report("labels", 0, moments, model, n_moved)
-        model = self._weigh(0, moments, model, n_moved)
-        if self.beginning >= to_beat:
-            return None
+        return moments
+
+    def alternate(self, model: Model) -> Solution:
+        """Converge the labels at the initial bases; then alternate until labels and F converge."""
+        engine, schedule = self._engine, self._schedule
+        moments = self.begin(model)
+        model = self._weigh(0, moments, model, 0)
         n, n_resting, converged = engine.n_samples, 0, False
         for n_iter in range(1, schedule.max_iter + 1):
             cross = engine.map_reduce(accumulate, shrinkage(moments, model))

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.random import Generator
 from scipy import sparse
+from scipy.linalg import eigh, qr
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
@@ -26,9 +27,10 @@ from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block, ViewRows
 from manyview.kernels.statistics import ArraySums
+from manyview.solver.initialization import fill_empty
 from manyview.solver.model import Model
-from manyview.solver.problem import set_row_factors
-from manyview.solver.updates import share_out
+from manyview.solver.scaled_rows import set_row_factors
+from manyview.solver.updates import share_out, stash_labels
 from manyview.utils.threads import limit_blas
 from manyview.utils.types import FloatArray
 
@@ -65,9 +67,18 @@ def count_anchors(n_samples: int, n_clusters: int) -> int:
 
 
 def fit_anchor_graph(engine: Engine, model: Model, n_anchors: int, rng: Generator) -> AnchorGraph:
-    """Compute the anchors from the projections of a fit, and smooth the rows."""
+    """Compute the anchors from the projections of a fit, and smooth the rows.
+
+    Stashes two sets of labels for warm starts: those in the engine, and the cut of the graph.
+    """
     anchors = _place_anchors(engine, n_anchors, rng)
     totals = engine.map_reduce(average, anchors).arrays
+    engine.map_reduce(stash_labels)
+    links = engine.map_reduce(link_anchors).arrays[0]
+    sizes = engine.map_reduce(label_by_cut, cut_anchors(links, model.problem.n_clusters)).arrays[0]
+    if np.any(sizes == 0):
+        engine.scan(fill_empty, sizes.astype(np.int64), 0)
+    engine.map_reduce(stash_labels)
     n_scalings = model.problem.n_scalings
     tables, lifts = [], []
     for total, weight, mean in zip(
@@ -113,6 +124,38 @@ def average(block: Block, kernels: Kernels, anchors: FloatArray) -> tuple[Block,
     block, _ = anchor_weights(block, kernels, anchors)
     shares = sparse.csr_array((block.projection * block.weights[:, None]).T)  # (m, rows)
     return block, ArraySums(share_out(block.views, shares, kernels))
+
+
+def link_anchors(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
+    """Bᵀ Ω B: how many samples two anchors share."""
+    return block, ArraySums((kernels.anchor_links(block.projection, block.weights),))
+
+
+def cut_anchors(links: FloatArray, n_clusters: int) -> FloatArray:
+    """Spectral cut of the anchor graph, as scores of the clusters for each anchor: (m, k).
+
+    The eigenvectors of Λ^(-1/2) Bᵀ Ω B Λ^(-1/2) are those of the graph B Λ⁻¹ Bᵀ, seen from the
+    anchors. A pivoted QR finds k anchors with nearly orthogonal rows; after a rotation towards
+    them, the largest coordinate is the cluster.
+    """
+    weight = links.sum(axis=1)  # (m,): Λ, since the weights of a sample sum to one
+    root = np.divide(1.0, np.sqrt(weight), out=np.zeros_like(weight), where=weight > 0)
+    m, k = len(links), n_clusters
+    with limit_blas(1):
+        _, vectors = eigh(links * root[:, None] * root, subset_by_index=[m - k, m - 1])
+        scores = root[:, None] * vectors[:, ::-1]  # (m, k)
+        norms = np.linalg.norm(scores, axis=1, keepdims=True)
+        rows = scores / np.maximum(norms, np.finfo(float).tiny)
+        pivots = qr(rows.T, mode="r", pivoting=True)[1][:k]
+        left, _, right = np.linalg.svd(rows[pivots].T)
+    return np.asarray(scores @ (left @ right))
+
+
+def label_by_cut(block: Block, kernels: Kernels, scores: FloatArray) -> tuple[Block, ArraySums]:
+    """Label each row by the cut of its anchors; returns the rows of each cluster."""
+    labels = np.abs(block.projection @ scores).argmax(axis=1)
+    sizes = np.bincount(labels, minlength=scores.shape[1]).astype(np.float64)
+    return replace(block, labels=labels.astype(np.int32)), ArraySums((sizes,))
 
 
 def smooth_rows(engine: Engine, tables: tuple[FloatArray, ...]) -> None:

@@ -15,18 +15,12 @@ from manyview.solver.anchor_graph import count_anchors, fit_anchor_graph
 from manyview.solver.footprint import Footprint
 from manyview.solver.inference import Fitted
 from manyview.solver.model import Solution
-from manyview.solver.problem import (
-    Problem,
-    Settings,
-    build_problem,
-    find_scalings,
-    measure_problem,
-    rebuild_on,
-)
+from manyview.solver.problem import Problem, Settings, build_problem, measure_problem, rebuild_on
 from manyview.solver.progress import OnStep
+from manyview.solver.scaled_rows import find_scalings, store_scaled
 
 # of λ: with weak coupling all spaces have weight, and neighbors do not depend on the first labels
-FIRST_COUPLING = 0.2
+FIRST_COUPLING = 0.05
 FIRST_ITERATIONS = 3  # neighbors hardly change later
 INITIAL_SWEEPS = 3  # before the iterations: enough to compare starts
 SAMPLE_ROWS = 10_000  # size of the subset for starts and anchors,
@@ -58,11 +52,12 @@ def fit(
             coarse = solve(subset, rebuild_on(subset, settings, problem), schedule, rng, on_step)
             solution = refine(engine, problem, coarse, schedule, rng, on_step)
         return solution, Fitted(solution.model, solution.moments)
-    scalings = find_scalings(engine, settings.scale, len(view_names))
     subset = engine.subsample(n_subset, rng)
+    scalings = find_scalings(engine, subset, settings.scale, len(view_names))
     weak = replace(settings, lam=FIRST_COUPLING * settings.lam)
     problem = build_problem(subset, weak, view_names, scalings)
     check(problem, n_anchors)
+    subset.map_reduce(store_scaled)
     short = replace(schedule, initial_sweeps=INITIAL_SWEEPS)
     most = min(schedule.max_iter, FIRST_ITERATIONS)
     once = replace(short, n_init=1, max_iter=most, final_sweeps=1)
@@ -70,9 +65,7 @@ def fit(
     before = Fitted(first.model, first.moments)
     anchor_graph = fit_anchor_graph(subset, first.model, n_anchors, rng)
     smoothed = _build_smoothed(subset, settings, problem)
-    solution = solve(
-        subset, smoothed, replace(short, keeps_labels=True, stop_early=True), rng, on_step
-    )
+    solution = solve(subset, smoothed, replace(short, n_warm=2, stop_early=True), rng, on_step)
     fitted = Fitted(solution.model, solution.moments, before, anchor_graph)
     if subset is engine:
         return solution, fitted

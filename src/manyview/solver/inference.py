@@ -12,7 +12,8 @@ from manyview.engines import Engine
 from manyview.kernels.statistics import ClusterMoments
 from manyview.solver.anchor_graph import AnchorGraph
 from manyview.solver.model import Model
-from manyview.solver.problem import apply_scalings, measure, scaled_lambda, set_baselines
+from manyview.solver.problem import measure, scaled_lambda, set_baselines
+from manyview.solver.scaled_rows import apply_scalings
 from manyview.solver.updates import (
     cluster_costs,
     cluster_moments,
@@ -61,7 +62,10 @@ class Fitted:
     def bases(self) -> tuple[FloatArray, ...]:
         """Bases of the features of each scaled view: (d_v, D)."""
         bases = self.model.bases
-        return bases if self.anchor_graph is None else self.anchor_graph.lift(bases)
+        if self.anchor_graph is not None:
+            bases = self.anchor_graph.lift(bases)
+        axes = [scaling.directions for scaling in self.model.problem.scalings]
+        return tuple(H if W is None else W @ H for W, H in zip(axes, bases, strict=True))
 
     def label(self, engine: Engine, data: MultiViewData) -> Fitted:
         """Load, project and label the rows; returns the fit with the groups of these rows."""

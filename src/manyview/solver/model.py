@@ -18,6 +18,7 @@ class Model:
     problem: Problem
     bases: tuple[FloatArray, ...]  # v: (d_v, D)
     alpha: FloatArray  # (m,)
+    size_weight: float = 0.0  # τ, of the entropy of the sizes
 
     @property
     def coupling(self) -> FloatArray:

@@ -22,14 +22,20 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf
 
-from manyview.data.scaling import fit_scalings
+from manyview.data.scaling import ViewScaling, fit_scaling, fit_scalings
 from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block
 from manyview.kernels.statistics import ArraySums
 from manyview.solver.inference import Fitted
 from manyview.solver.initialization import cross_products, leading_coordinates
-from manyview.solver.problem import Problem, ViewColumns, set_baselines, set_row_factors
+from manyview.solver.problem import Problem, Settings, measure_problem, set_baselines
+from manyview.solver.scaled_rows import (
+    ViewColumns,
+    apply_scalings,
+    describe_columns,
+    set_row_factors,
+)
 from manyview.solver.updates import orthonormalize_all
 from manyview.utils.types import FloatArray, IntArray
 
@@ -64,6 +70,7 @@ class OutlierReference:
     part_spread: FloatArray  # (3,)
     threshold: float
     columns: ViewColumns  # moments of the unscaled views
+    problem: Problem  # the scalings of whole rows, and their means
     common_shares: tuple[FloatArray, ...] = ()  # view: (d_v,), samples with the commonest value
 
 
@@ -81,10 +88,31 @@ def unsmoothed_problem(fitted: Fitted) -> Problem:
     return (fitted if fitted.first is None else fitted.first).model.problem
 
 
+def whole_problem(engine: Engine, fitted: Fitted) -> Problem:
+    """The same with whole rows, where they are principal components: those hide what is new.
+
+    The engine holds the rows that the means are taken over.
+    """
+    problem = unsmoothed_problem(fitted)
+    if not any(scaling.has_components for scaling in problem.scalings):
+        return problem
+    engine.apply_scalings(
+        [ViewScaling(v) for v in range(1 + max(s.view for s in problem.scalings))]
+    )
+    columns = engine.map_reduce(describe_columns).views
+    scalings = tuple(
+        fit_scaling("z-l2", s.view, columns[s.view]) if s.has_components else s
+        for s in problem.scalings
+    )
+    given = (problem.n_clusters, 1.0, 1, (1,), None, problem.exponent)
+    return measure_problem(engine, Settings(*given), scalings, apply_scalings(engine, scalings))
+
+
 def score_rows(
-    block: Block, kernels: Kernels, problem: Problem, reference: OutlierReference
+    block: Block, kernels: Kernels, reference: OutlierReference
 ) -> tuple[Block, ArraySums]:
     """Replace the projections of labelled rows by their outlier score: (rows, 1)."""
+    problem = reference.problem
     measured = _measure(
         _scaled(block, problem), kernels, problem, reference.bases, reference.n_dims
     )
@@ -101,15 +129,14 @@ def fit_reference(
     folds: Sequence[Engine],
     labels: IntArray,
     embedding: FloatArray,
-    fitted: Fitted,
+    problem: Problem,
     rng: Generator,
 ) -> tuple[OutlierReference, FloatArray]:
     """The reference from a subset in folds, and the scores of its rows.
 
-    `labels` and `embedding`, which are the projections of the fit, are those of all folds.
+    `labels` and `embedding`, the projections into the largest space, are those of all folds.
     """
-    problem, kernels = unsmoothed_problem(fitted), folds[0].kernels
-    embedding = embedding[:, fitted.model.problem.starts[-1] :]  # the largest space
+    kernels = folds[0].kernels
     blocks = [
         [_with_factors(_scaled(block, problem), kernels, problem) for block in rows]
         for rows in (fold.sample(fold.n_samples, rng) for fold in folds)
@@ -134,8 +161,8 @@ def fit_reference(
         ]
     fields = ("projections", "features", "present")
     members = _Measured(*(np.concatenate([getattr(m, name) for m in measured]) for name in fields))
-    summed = (_bases(reduce(add, sums), n_dims), reduce(add, columns))
-    return _summarize(*summed, members, labels, problem.n_clusters)
+    summed = (_bases(reduce(add, sums), n_dims), reduce(add, columns), problem)
+    return _summarize(*summed, members, labels)
 
 
 def _of_others(of_folds: Sequence[T], f: int) -> T:
@@ -215,11 +242,12 @@ def _measure(
 def _summarize(
     bases: tuple[FloatArray, ...],
     columns: ViewColumns,
+    problem: Problem,
     members: _Measured,
     labels: IntArray,
-    n_clusters: int,
 ) -> tuple[OutlierReference, FloatArray]:
     """The reference from the measured members, and their scores."""
+    n_clusters = problem.n_clusters
     twice = np.hstack([members.present, members.present])  # (rows, 2V)
     weight = np.maximum(twice.sum(axis=0), 1)
     mean = np.sum(twice * members.features, axis=0) / weight
@@ -239,6 +267,7 @@ def _summarize(
         part_spread=np.ones(3),
         threshold=0.0,
         columns=columns,
+        problem=problem,
     )
     parts = _parts(members, labels, reference)
     median = np.median(parts, axis=0)

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from manyview.data.scaling import ColumnMoments, ViewScaling, fit_scalings
+from manyview.data.scaling import ViewScaling
 from manyview.engines import Engine
 from manyview.exceptions import DataWarning
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block
 from manyview.kernels.statistics import ArraySums, ClusterMoments
+from manyview.solver.scaled_rows import FAR, apply_scalings, find_scalings, is_far
 from manyview.utils.types import FloatArray, IntArray
 
 TINY = float(np.finfo(np.float64).tiny)
-FAR = 1e4  # squared norm of the mean, relative to the mean squared distance from it
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def build_problem(
 ) -> Problem:
     """Scale the rows of an engine and build the problem; fits the scalings if not given."""
     if scalings is None:
-        scalings = find_scalings(engine, settings.scale, len(view_names))
+        scalings = find_scalings(engine, engine, settings.scale, len(view_names))
     problem = measure_problem(engine, settings, scalings, apply_scalings(engine, scalings))
     _warn_of_empty_views(scalings, problem.view_sum_squares, view_names)
     return problem
@@ -112,11 +112,11 @@ def measure_problem(
     means = tuple(total / max(n, TINY) for total, n in zip(sums, present, strict=True))
     is_complete = bool(n_present.min() == len(scalings))
     mean_squares = view_sum_squares / np.maximum(present, TINY)
-    is_far = tuple(
+    far = tuple(
         is_complete and _is_far(scaling, mean, float(square))
         for scaling, mean, square in zip(scalings, means, mean_squares, strict=True)
     )
-    engine.map_reduce(set_baselines, means, is_far)
+    engine.map_reduce(set_baselines, means, far)
     return Problem(
         n_clusters=settings.n_clusters,
         dims=dims,
@@ -125,7 +125,7 @@ def measure_problem(
         scalings=scalings,
         means=means,
         view_sum_squares=view_sum_squares,
-        is_far=is_far,
+        is_far=far,
         weight=float(weight),
         n_present=n_present,
     )
@@ -137,24 +137,6 @@ def rebuild_on(engine: Engine, settings: Settings, problem: Problem) -> Problem:
     rebuilt = measure_problem(engine, settings, problem.scalings, n_present)
     engine.map_reduce(set_baselines, problem.means, problem.is_far)
     return replace(rebuilt, dims=problem.dims, means=problem.means, is_far=problem.is_far)
-
-
-def find_scalings(
-    engine: Engine, scale: str | Sequence[str] | None, n_views: int
-) -> tuple[ViewScaling, ...]:
-    """Fit the scalings of all views; None needs no pass over the rows."""
-    if scale is None:
-        return tuple(ViewScaling(v) for v in range(n_views))
-    return fit_scalings(scale, engine.map_reduce(describe_columns).views)
-
-
-def apply_scalings(
-    engine: Engine, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
-) -> FloatArray:
-    """Scale the rows of an engine, including row factors."""
-    known = engine.apply_scalings(scalings, n_present)
-    engine.map_reduce(set_row_factors, tuple(scaling.has_unit_rows for scaling in scalings))
-    return known
 
 
 def scaled_lambda(
@@ -181,8 +163,8 @@ def _is_far(scaling: ViewScaling, mean: FloatArray, mean_square: float) -> bool:
     """
     if scaling.is_smoothed:
         return False
-    if scaling.offset is not None and scaling.scale is not None:
-        return bool(scaling.offset @ scaling.offset > FAR * np.count_nonzero(scaling.scale))
+    if scaling.offset is not None:
+        return is_far(scaling)
     length = float(mean @ mean)
     return length > FAR * max(mean_square - length, 0.0)
 
@@ -196,38 +178,6 @@ def _warn_of_empty_views(
         if sum_squares == 0:
             msg = f"View '{name}' is all zero after scaling, so it contains no information."
             warnings.warn(msg, DataWarning, stacklevel=4)
-
-
-@dataclass(frozen=True)
-class ViewColumns:
-    """Column moments of all views; additive."""
-
-    views: tuple[ColumnMoments, ...]
-
-    def __add__(self, other: ViewColumns) -> ViewColumns:
-        """Moments of the union of two sets of rows."""
-        return ViewColumns(tuple(a + b for a, b in zip(self.views, other.views, strict=True)))
-
-
-def describe_columns(block: Block, kernels: Kernels) -> tuple[Block, ViewColumns]:
-    """Column moments of the views before scaling."""
-    return block, ViewColumns(tuple(kernels.columns(view, block.weights) for view in block.views))
-
-
-def set_row_factors(
-    block: Block, kernels: Kernels, has_unit_rows: tuple[bool, ...]
-) -> tuple[Block, ArraySums]:
-    """Set f = 1/‖·‖ of the scaled views with unit rows; zero rows stay zero."""
-    views = []
-    for view, is_unit in zip(block.views, has_unit_rows, strict=True):
-        if is_unit:
-            norm = np.sqrt(kernels.row_squares(view))
-            factor = np.divide(1.0, norm, out=np.ones_like(norm), where=norm > 0)
-            view = replace(
-                view, factor=factor if view.factor is None else factor * (view.factor > 0)
-            )
-        views.append(view)
-    return replace(block, views=tuple(views)), ArraySums(())
 
 
 def set_baselines(

@@ -19,11 +19,13 @@ from manyview.kernels import Kernels
 from manyview.kernels.block import Block, Shrinkage, ViewRows
 from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters
 from manyview.solver.model import Model
+from manyview.solver.problem import TINY
 from manyview.utils.threads import side_by_side
 from manyview.utils.types import FloatArray, IntArray
 
 Swept: TypeAlias = tuple[ClusterMoments, int, int]  # after a sweep; rows that moved, and were seen
 
+RIDGE = 1e-6  # of the mean variance, added to all variances of a likelihood
 WELL_CONDITIONED = 1e-8  # smallest over largest eigenvalue of CᵀC
 
 
@@ -115,6 +117,17 @@ def stash_labels(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
     return replace(block, stashed=(*block.stashed, block.labels.copy())), ArraySums(())
 
 
+def take_labels(block: Block, kernels: Kernels, position: int) -> tuple[Block, ArraySums]:
+    """Set the labels to a copy of stashed ones."""
+    return replace(block, labels=block.stashed[position].copy()), ArraySums(())
+
+
+def scatter_rows(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ArraySums]:
+    """Σ ω b and Σ ω b bᵀ in the largest space."""
+    first = int(model.problem.starts[-1])
+    return block, kernels.scatter(block, first)
+
+
 def restore_labels(block: Block, kernels: Kernels, n_start: int) -> tuple[Block, ArraySums]:
     """Restore the labels of a start; projections stay those of the last one."""
     return replace(block, labels=block.stashed[n_start], stashed=()), ArraySums(())
@@ -147,7 +160,7 @@ def _project(block: Block, kernels: Kernels, model: Model) -> Any:
 
 
 def _clusters(moments: ClusterMoments, model: Model) -> Clusters:
-    return Clusters(moments, model.problem.n_present, model.coupling)
+    return Clusters(moments, model.problem.n_present, model.coupling, model.size_weight)
 
 
 def shrinkage(moments: ClusterMoments, model: Model) -> Shrinkage:
@@ -183,7 +196,27 @@ def objective(moments: ClusterMoments, model: Model) -> float:
     square = np.add.reduceat((moments.mean + shrink.shift) ** 2, moments.starts, axis=-1)
     explained = moments.scatter + moments.count[:, :, None] * square  # (G, k, m)
     explained_energy = float(np.sum(problem.n_present[:, None, None] * explained))
-    return len(problem.dims) * problem.sum_squares - explained_energy + clustering
+    sizes = model.size_weight * float(np.sum(n * (1 - np.log(np.maximum(n, TINY) / n.sum()))))
+    return len(problem.dims) * problem.sum_squares - explained_energy + clustering + sizes
+
+
+def log_likelihood(moments: ClusterMoments, scatter: ArraySums) -> float:
+    """Mean log-likelihood of the labels in the largest space, up to a constant: eq. (L).
+
+    The clusters are Gaussians of any size with a common covariance, W / n: −½ log |W / n| minus the
+    entropy of the sizes. `scatter` is that of all rows, from `scatter_rows`, at the same bases.
+    """
+    n, first = moments.count[0], moments.starts[-1]
+    total, square = scatter.arrays
+    weight, means = n.sum(), moments.mean[0, :, first:]  # (k, d)
+    between = (means.T * n) @ means
+    within = (square - between) / weight  # (d, d)
+    mean = total / weight
+    spread = np.trace(square) / weight - mean @ mean
+    d = len(within)
+    within[np.diag_indices(d)] += RIDGE * max(spread / d, TINY)
+    shares = n[n > 0] / weight
+    return float(np.sum(shares * np.log(shares)) - np.linalg.slogdet(within)[1] / 2)
 
 
 def update_alpha(moments: ClusterMoments, model: Model) -> Model:

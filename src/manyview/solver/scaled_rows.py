@@ -1,0 +1,201 @@
+"""Scalings fitted to the rows of an engine, and applied to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from manyview.data.scaling import (
+    WHITENING,
+    ColumnMoments,
+    ViewScaling,
+    fit_scalings,
+    z_scores,
+)
+from manyview.engines import Engine
+from manyview.kernels import Kernels
+from manyview.kernels.block import Block
+from manyview.kernels.statistics import ArraySums
+from manyview.utils.threads import limit_blas
+from manyview.utils.types import FloatArray
+
+N_COMPONENTS = 50  # principal components of a view at most,
+ROWS_PER_COMPONENT = 5  # and samples for each of them
+POWER_STEPS = 3  # of subspace iteration
+MORE_COLUMNS = 10  # that it uses
+LOST = 1e-10  # of the largest eigenvalue: below, a component is rounding noise
+FAR = 1e4  # squared norm of the mean, relative to the mean squared distance from it
+TINY = float(np.finfo(np.float64).tiny)
+
+
+def find_scalings(
+    engine: Engine, subset: Engine, scale: str | Sequence[str] | None, n_views: int
+) -> tuple[ViewScaling, ...]:
+    """Fit the scalings of all views, principal components on a subset of the rows.
+
+    Both engines hold unscaled rows. None needs no pass over them.
+    """
+    if scale is None:
+        return tuple(ViewScaling(v) for v in range(n_views))
+    return fit_components(subset, fit_scalings(scale, engine.map_reduce(describe_columns).views))
+
+
+def fit_components(engine: Engine, scalings: tuple[ViewScaling, ...]) -> tuple[ViewScaling, ...]:
+    """Fit the principal components of scalings that have some, to the rows of an engine.
+
+    W has the leading eigenvectors of the covariance of z-scores, each divided by a power of its
+    eigenvalue. They are found by subspace iteration. Its random vectors are the same for all views,
+    so that the order of the views does not matter.
+    """
+    which = [r for r, scaling in enumerate(scalings) if scaling.has_components]
+    if not which:
+        return scalings
+    chosen = [scalings[r] for r in which]
+    _set_rows(engine, chosen)
+    if any(scaling.scale is None for scaling in chosen):  # z-scores of logarithms
+        columns = engine.map_reduce(describe_columns).views
+        pairs = zip(chosen, columns, strict=True)
+        chosen = [z_scores(s, own) if s.scale is None else s for s, own in pairs]
+        _set_rows(engine, chosen)
+    engine.map_reduce(subtract_first, tuple(is_far(scaling) for scaling in chosen))
+    widths = [0 if s.scale is None else len(s.scale) for s in chosen]
+    most = max(min(N_COMPONENTS, engine.n_samples // ROWS_PER_COMPONENT), 2)
+    n_columns = most + MORE_COLUMNS
+    random = np.random.default_rng(0).standard_normal((max(widths), n_columns))
+    bases: list[FloatArray] = [np.eye(d) if d <= n_columns else random[:d] for d in widths]
+    is_wide = [d > n_columns for d in widths]
+    for _ in range(POWER_STEPS if any(is_wide) else 0):
+        asked = [Q if wide else None for Q, wide in zip(bases, is_wide, strict=True)]
+        products = iter(engine.map_reduce(spread_along, asked).arrays)
+        with limit_blas(1):
+            bases = [
+                np.linalg.qr(next(products))[0] if wide else Q
+                for Q, wide in zip(bases, is_wide, strict=True)
+            ]
+    products = iter(engine.map_reduce(spread_along, bases).arrays)
+    fitted = list(scalings)
+    for r, scaling, Q in zip(which, chosen, bases, strict=True):
+        fitted[r] = replace(scaling, components=_components(Q, next(products), most))
+    return tuple(fitted)
+
+
+def _components(Q: FloatArray, C: FloatArray, most: int) -> FloatArray:
+    """W from an orthonormal Q and C = S Q, S the scatter: (d_v, at most `most`)."""
+    with limit_blas(1):
+        values, vectors = np.linalg.eigh((Q.T @ C + C.T @ Q) / 2)
+    values, vectors = values[::-1][:most], vectors[:, ::-1][:, :most]
+    is_kept = values > LOST * max(float(values[0]), TINY)
+    if not is_kept.any():
+        return np.zeros((len(Q), 1))
+    relative = values[is_kept] / values[0]
+    return np.asarray(Q @ vectors[:, is_kept] * relative ** (-WHITENING / 2))
+
+
+def _set_rows(engine: Engine, scalings: Sequence[ViewScaling]) -> None:
+    """Scale the rows, without principal components and row factors."""
+    engine.apply_scalings(scalings)
+    set_row_sums(engine, scalings)
+
+
+def set_row_sums(engine: Engine, scalings: Sequence[ViewScaling]) -> None:
+    """Give the rows of counts the same sum."""
+    if any(scaling.row_sum is not None for scaling in scalings):
+        engine.map_reduce(set_levels, tuple(scaling.row_sum for scaling in scalings))
+
+
+def apply_scalings(
+    engine: Engine, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
+) -> FloatArray:
+    """Scale the rows of an engine, including row factors."""
+    known = engine.apply_scalings(scalings, n_present)
+    set_row_sums(engine, scalings)
+    engine.map_reduce(set_row_factors, tuple(scaling.has_unit_rows for scaling in scalings))
+    return known
+
+
+def is_far(scaling: ViewScaling) -> bool:
+    """Whether the offset of a z-score is large relative to the spread around it."""
+    if scaling.offset is None or scaling.scale is None:
+        return False
+    return bool(scaling.offset @ scaling.offset > FAR * np.count_nonzero(scaling.scale))
+
+
+@dataclass(frozen=True)
+class ViewColumns:
+    """Column moments of all views; additive."""
+
+    views: tuple[ColumnMoments, ...]
+
+    def __add__(self, other: ViewColumns) -> ViewColumns:
+        """Moments of the union of two sets of rows."""
+        return ViewColumns(tuple(a + b for a, b in zip(self.views, other.views, strict=True)))
+
+
+def describe_columns(block: Block, kernels: Kernels) -> tuple[Block, ViewColumns]:
+    """Column moments of the views before scaling."""
+    return block, ViewColumns(tuple(kernels.columns(view, block.weights) for view in block.views))
+
+
+def set_levels(
+    block: Block, kernels: Kernels, row_sums: tuple[float | None, ...]
+) -> tuple[Block, ArraySums]:
+    """Set ℓ of the scaled views whose rows get the same sum."""
+    views = []
+    for view, wanted in zip(block.views, row_sums, strict=True):
+        if wanted is not None:
+            sums = kernels.row_sums(replace(view, map=None))
+            level = np.divide(wanted, sums, out=np.zeros_like(sums), where=sums > 0)
+            view = replace(view, level=level)
+        views.append(view)
+    return replace(block, views=tuple(views)), ArraySums(())
+
+
+def subtract_first(
+    block: Block, kernels: Kernels, is_far: tuple[bool, ...]
+) -> tuple[Block, ArraySums]:
+    """Make products subtract the offset of z-scores before they sum, against cancellation."""
+    views = tuple(
+        replace(view, baseline=np.zeros(view.values.shape[1])) if far else view
+        for view, far in zip(block.views, is_far, strict=True)
+    )
+    return replace(block, views=views), ArraySums(())
+
+
+def store_scaled(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
+    """Store the scaled rows that are principal components: they are narrow, and used often."""
+    views = tuple(
+        view if view.table is None else kernels.store_scaled(view) for view in block.views
+    )
+    return replace(block, views=views), ArraySums(())
+
+
+def spread_along(
+    block: Block, kernels: Kernels, bases: Sequence[FloatArray | None]
+) -> tuple[Block, ArraySums]:
+    """X_vᵀ diag(ω) X_v Q_v of each scaled view that has a Q_v."""
+    sums: list[FloatArray] = []
+    for view, Q in zip(block.views, bases, strict=True):
+        if Q is None:
+            continue
+        rows = kernels.project((view,), (Q,))
+        rows *= kernels.asarray(block.weights[:, None], like=rows)
+        sums += kernels.accumulate((view,), rows).arrays
+    return block, ArraySums(tuple(sums))
+
+
+def set_row_factors(
+    block: Block, kernels: Kernels, has_unit_rows: tuple[bool, ...]
+) -> tuple[Block, ArraySums]:
+    """Set f = 1/‖·‖ of the scaled views with unit rows; zero rows stay zero."""
+    views = []
+    for view, is_unit in zip(block.views, has_unit_rows, strict=True):
+        if is_unit:
+            norm = np.sqrt(kernels.row_squares(view))
+            factor = np.divide(1.0, norm, out=np.ones_like(norm), where=norm > 0)
+            view = replace(
+                view, factor=factor if view.factor is None else factor * (view.factor > 0)
+            )
+        views.append(view)
+    return replace(block, views=tuple(views)), ArraySums(())
