@@ -7,7 +7,8 @@ import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Literal, Self
+from functools import cached_property
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ from manyview.engines.memory import InMemory
 from manyview.engines.replay import ReplayEngine
 from manyview.exceptions import ConvergenceWarning, ViewError
 from manyview.inspection.explain import Explanation, explain_fit
+from manyview.model_selection.agreement import most_agreed
 from manyview.model_selection.choice import Choice
 from manyview.model_selection.search import count_clusters
 from manyview.persistence.checkpoint import Checkpoint
@@ -53,6 +55,7 @@ from manyview.reliability.stability import cluster_stability
 from manyview.reliability.structure import assess
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import Description, describe, describe_sums
+from manyview.solver.evidence import Structure
 from manyview.solver.fitting import fit, memory_check
 from manyview.solver.inference import Assignment, Fitted, assignment_of
 from manyview.solver.model import Solution
@@ -104,6 +107,10 @@ class OMVCDR(
         Smooth the samples along an anchor graph: a first fit finds the neighbors of each sample in
         the joint projections, a second fit clusters the smoothed rows. "auto" smooths if
         scale="auto".
+    quality : {"fast", "best"}, default="fast"
+        "best" fits nine settings, three scalings and three values of λ, and keeps the one whose
+        clusters agree most with those of the others; it takes about ten times as long. With a
+        `scale` other than "auto", only λ varies.
     weight_exponent : float, default=3.0
         Exponent γ > 1 of the space weights. The paper uses 2, which soon puts all weight on one
         space.
@@ -134,8 +141,9 @@ class OMVCDR(
     view_sizes : sequence of int, optional
         Number of features of each view, if X is one 2-D array of concatenated views.
     check_structure : bool, default=True
-        Compare the clusters with those of one blob of the same shape, on a subset: sets
-        `structure_`, and makes the confidence relative to what one blob would give.
+        Compare the clusters with those of one blob of the same shape, on a subset, when
+        `structure_` or `confidence_` is first asked for: the confidence is then relative to what
+        one blob would give.
     verbose : int, default=0
         1 logs each iteration to the logger "manyview.solver".
 
@@ -145,6 +153,10 @@ class OMVCDR(
         Cluster of each sample.
     n_clusters_ : int
         Number of clusters, given or chosen.
+    scale_ : None, str or list of str
+        Scaling that was used: `scale`, unless quality="best" chose another.
+    lam_ : float
+        λ that was used.
     choice_ : Choice
         Recommendation that n_clusters="auto" followed; not stored in a model file.
     space_weights_ : ndarray of shape (m,)
@@ -215,6 +227,7 @@ class OMVCDR(
     latent_dims: Sequence[int] | None = param(None, either(NONE, COUNTS))
     scale: str | Sequence[str] | None = param("auto", scale_option())
     smooth: bool | str = param("auto", either(FLAG, one_of("auto")))
+    quality: str = param("fast", one_of("fast", "best"))
     weight_exponent: float = param(3.0, number(above=1))
     init: str = param("k-means++", one_of("k-means++", "random"))
     n_init: int = param(5, COUNT)
@@ -285,15 +298,17 @@ class OMVCDR(
             schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
             limit = self.memory_limit if engine.name == "memory" else None
             check = memory_check(data.n_samples, data.n_features, data.dtype.itemsize, limit)
-            names = data.view_names
-            solution, fitted = fit(engine, self._settings(k), schedule, names, rng, notify, check)
+            names, settings = data.view_names, self._asked_settings(k)
+            if self.quality == "best":
+                own = None if weights is None else weights[counted]
+                settings = most_agreed(data[counted], own, settings, schedule, rng)
+            self.scale_, self.lam_ = settings.scale, settings.lam
+            solution, fitted = fit(engine, settings, schedule, names, rng, notify, check)
             description = describe(engine, solution, data.n_views)
             self._fitted = fitted
             if engine.n_samples < data.n_samples:
                 fitted = fitted.label(engine, data)
-            assignment = fitted.assignment(engine)
-            self._store_structure(data, assignment, counted, rng.spawn(1)[0])
-            self._store_assignment(self._calibrated(assignment))
+            self._store_assignment(fitted.assignment(engine), counted, rng.spawn(1)[0])
             self._score_fit(engine, data, np.arange(data.n_samples)[counted], rng)
         self._store_solution(solution)
         self._store_model(description)
@@ -352,8 +367,10 @@ class OMVCDR(
         data = validate_new_views(self, X, present=present)
         if not hasattr(self, "_batches"):  # `fit` came before: its samples are the first batch
             self._batches = self._learn(self._data_of_fit(None), None)
+        self._assess()  # the samples of the fit are forgotten
         self._batches = self._learn(data, sample_weight, self._batches)
-        self._store_assignment(self.assign(data))
+        found = self.assign(data)
+        self.labels_, self.confidence_ = found.labels, found.confidence
         self.outlier_score_ = -self.score_samples(data)
         model, moments = self._fitted.model, self._fitted.moments
         self.objective_ = objective(moments, model)
@@ -463,7 +480,7 @@ class OMVCDR(
             )
             raise ViewError(msg)
         engine, fitted = self._label(X, present)
-        return -fitted.loss(engine, self.lam) / engine.n_samples
+        return -fitted.loss(engine, self.lam_) / engine.n_samples
 
     def assign(self, X: Any, *, present: Any = None) -> Assignment:
         """Cluster of each sample, its confidence, and the second-best cluster.
@@ -629,6 +646,7 @@ class OMVCDR(
             attributes, not the views; equal models give equal bytes. A `random_state` that is a
             generator is stored as None, and metadata requests are not stored.
         """
+        self._assess()
         save_model(self, path)
 
     @classmethod
@@ -676,34 +694,65 @@ class OMVCDR(
         n, d = data.shape
         return limit_threads(self.n_jobs, float(n) * d * 6 * min(k, 100))
 
-    def _settings(self, k: int) -> Settings:
+    def _asked_settings(self, k: int) -> Settings:
+        """Settings by the parameters."""
         spaces = (self.n_spaces, self.latent_dims)
         smooth = self.scale == "auto" if self.smooth == "auto" else bool(self.smooth)
         return Settings(k, self.lam, *spaces, self.scale, self.weight_exponent, smooth)
 
-    def _store_structure(
-        self, data: MultiViewData, found: Assignment, counted: Any, rng: np.random.Generator
-    ) -> None:
-        """Compare the clusters with those of one blob, and calibrate the confidence."""
-        for name in ("structure_", "_calibration"):
+    def _settings(self, k: int) -> Settings:
+        """Settings of the fit."""
+        return replace(self._asked_settings(k), scale=self.scale_, lam=self.lam_)
+
+    def _store_assignment(self, found: Assignment, counted: Any, rng: np.random.Generator) -> None:
+        """Set the labels; what they are worth is computed when it is first asked for."""
+        for name in ("structure_", "confidence_", "_calibration"):
             self.__dict__.pop(name, None)
-        if not self.check_structure:
+        self.labels_ = found.labels
+        self._unassessed = (found, counted, rng)
+
+    def _assess(self) -> None:
+        """Compare the clusters with those of one blob, and calibrate the confidence."""
+        if "_unassessed" not in vars(self):
             return
-        labels, margins = found.labels[counted], found.confidence[counted]
-        settings = self._settings(self._fitted.model.problem.n_clusters)
-        structure, calibration = assess(data[counted], labels, margins, settings, rng)
-        self.structure_ = structure
-        if calibration is not None:
-            self._calibration = calibration
+        found, counted, rng = self._unassessed
+        if self.check_structure:
+            labels, margins = found.labels[counted], found.confidence[counted]
+            settings = self._settings(self._fitted.model.problem.n_clusters)
+            assessed = assess(self._data[counted], labels, margins, settings, rng)
+            self.structure_, calibration = assessed
+            if calibration is not None:
+                self._calibration = calibration
+        del self._unassessed
+        self.confidence_ = self._calibrated(found).confidence
+
+    @cached_property
+    def structure_(self) -> Structure:
+        """Whether the clusters are more than a partition of one blob; computed on first access."""
+        self._assess()
+        if "structure_" not in vars(self):
+            msg = (
+                "There is no structure_: expected a fitted model with check_structure=True. Fit, "
+                "or set check_structure and fit again."
+            )
+            raise AttributeError(msg)
+        return cast(Structure, vars(self)["structure_"])
+
+    @cached_property
+    def confidence_(self) -> FloatArray:
+        """Confidence of each label; computed on first access."""
+        self._assess()
+        if "confidence_" not in vars(self):
+            msg = "There is no confidence_: expected a fitted model. Call fit first."
+            raise AttributeError(msg)
+        return cast(FloatArray, vars(self)["confidence_"])
 
     def _calibrated(self, found: Assignment) -> Assignment:
         """An assignment with confidences instead of margins."""
+        self._assess()
         if not hasattr(self, "_calibration"):
             return found
         return replace(found, confidence=self._calibration.apply(found.confidence))
-
-    def _store_assignment(self, found: Assignment) -> None:
-        self.labels_, self.confidence_ = found.labels, found.confidence
 
     def _store_solution(self, solution: Solution) -> None:
         """Set the fitted attributes of the search."""
@@ -757,6 +806,7 @@ class OMVCDR(
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the views."""
+        self._assess()  # needs them
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_data"}
 

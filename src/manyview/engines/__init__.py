@@ -54,7 +54,7 @@ class Engine(Protocol):
     ) -> FloatArray:
         """Replace the scalings; returns the distinct numbers of scaled views present.
 
-        They include those of `n_present`.
+        They include those of `n_present`. Labels stay.
         """
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
@@ -62,6 +62,9 @@ class Engine(Protocol):
 
     def subsample(self, n_rows: int, rng: np.random.Generator) -> Engine:
         """An engine with a random subset of the rows, unscaled; this one if it has no more."""
+
+    def twin(self) -> Engine:
+        """Another engine with the same rows and labels, unscaled."""
 
     def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
         """Visit all blocks; sum the results in the order of the blocks."""

@@ -46,13 +46,15 @@ class InMemory:
         if self._block_rows is None:
             self._block_rows = rows_per_block(sum(data.n_features) * data.dtype.itemsize)
         assert self._block_rows % CHUNK_ROWS == 0
+        self._blocks = []
         self._weights = np.ones(self.n_samples) if weights is None else weights
         self.apply_scalings([ViewScaling(v) for v in range(data.n_views)])
 
     def apply_scalings(
         self, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
     ) -> FloatArray:
-        """Scale the rows; row factors are set by a visit."""
+        """Scale the rows, which keep their labels; row factors are set by a visit."""
+        before = self._blocks
         present = self._data.present
         which = [scaling.view for scaling in scalings]
         counts = (
@@ -74,6 +76,10 @@ class InMemory:
             )
             for rows in self._row_slices()
         ]
+        for position, block in enumerate(before):
+            self._blocks[position] = replace(
+                self._blocks[position], labels=block.labels, stashed=block.stashed
+            )
         return known.astype(np.float64)
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
@@ -97,6 +103,16 @@ class InMemory:
         chosen = np.sort(rng.choice(self.n_samples, n_rows, replace=False))
         engine = InMemory(self.kernels)
         engine.load(self._data[chosen], self._weights[chosen])
+        return engine
+
+    def twin(self) -> InMemory:
+        """An engine with the same rows and labels; the rows are shared."""
+        engine = InMemory(self.kernels, self._block_rows)
+        engine.load(self._data, self._weights)
+        engine._blocks = [
+            replace(new, labels=own.labels.copy(), stashed=own.stashed)
+            for new, own in zip(engine._blocks, self._blocks, strict=True)
+        ]
         return engine
 
     def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:

@@ -73,6 +73,11 @@ class ReplayEngine:
         self._journal = None
         return self._engine.sample(n_rows, rng)
 
+    def twin(self) -> Engine:
+        """An engine with the same rows and labels, which is not recorded."""
+        self._catch_up()
+        return self._engine.twin()
+
     def subsample(self, n_rows: int, rng: np.random.Generator) -> Engine:
         """An engine with a subset of the rows, which is not recorded."""
         subset = self._engine.subsample(n_rows, rng)

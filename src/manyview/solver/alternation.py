@@ -25,6 +25,7 @@ from manyview.solver.updates import (
     cluster_moments,
     compute_bounds,
     contingency,
+    cost_variance,
     log_likelihood,
     objective,
     over_relaxed_step,
@@ -66,6 +67,7 @@ class Schedule:
     stop_early: bool = False  # stop once labels or F converge
     over_relax: bool = False  # over-relaxation: twice the step of eq. (H), if F allows
     extrapolate_stop: bool = False  # stop once the extrapolated next decrease of F is small
+    size_prior: float = 0.0  # τ relative to the cost of a sample per dimension, if it is not known
 
 
 def solve(
@@ -124,7 +126,7 @@ def _solve_likeliest(
             moments = start.first_moments(beginning, engine.kernels, schedule.init, rng)
             _label(engine, model, moments)
         runs.append(_Run(engine, schedule, n_start, int(rng.integers(2**31)), on_step))
-        likelihoods.append(log_likelihood(runs[-1].begin(model), scatter))
+        likelihoods.append(log_likelihood(runs[-1].begin(model)[1], scatter))
         engine.map_reduce(stash_labels)
     likeliest = int(np.argmax(likelihoods))
     engine.map_reduce(take_labels, n_warm + likeliest)
@@ -190,18 +192,21 @@ class _Run:
         self._over_relax = schedule.over_relax
         self._trace: list[float] = []
 
-    def begin(self, model: Model) -> ClusterMoments:
+    def begin(self, model: Model) -> tuple[Model, ClusterMoments]:
         """Sweep the labels at the initial bases."""
         moments = self._engine.map_reduce(cluster_moments, model)  # n, b̄, S
+        if self._schedule.size_prior > 0 and model.size_weight == 0:
+            tau = self._schedule.size_prior * cost_variance(moments, model)
+            model = replace(model, size_weight=tau)
         self._report("start", 0, moments, model)
         moments, n_moved = self._sweep_to_convergence(moments, model, self._initial_sweeps(model))
         self._report("labels", 0, moments, model, n_moved)
-        return moments
+        return model, moments
 
     def alternate(self, model: Model) -> Solution:
         """Converge the labels at the initial bases; then alternate until labels and F converge."""
         engine, schedule = self._engine, self._schedule
-        moments = self.begin(model)
+        model, moments = self.begin(model)
         model = self._weigh(0, moments, model, 0)
         n, n_resting, converged = engine.n_samples, 0, False
         for n_iter in range(1, schedule.max_iter + 1):

@@ -66,10 +66,13 @@ def count_anchors(n_samples: int, n_clusters: int) -> int:
     return m if max(n_clusters, N_NEAREST + 1) <= m <= MOST_ANCHORS else 0
 
 
-def fit_anchor_graph(engine: Engine, model: Model, n_anchors: int, rng: Generator) -> AnchorGraph:
-    """Compute the anchors from the projections of a fit, and smooth the rows.
+def fit_anchor_graph(
+    engine: Engine, model: Model, n_anchors: int, rng: Generator
+) -> tuple[AnchorGraph, FloatArray]:
+    """Compute the anchors from the projections of a fit, and cut their graph into clusters.
 
-    Stashes two sets of labels for warm starts: those in the engine, and the cut of the graph.
+    The engine then has the anchor weights as projections, and two sets of stashed labels: those
+    that it had, and those of the cut, whose sizes are returned.
     """
     anchors = _place_anchors(engine, n_anchors, rng)
     totals = engine.map_reduce(average, anchors).arrays
@@ -90,8 +93,7 @@ def fit_anchor_graph(engine: Engine, model: Model, n_anchors: int, rng: Generato
             L, R = np.linalg.qr(rows.T)  # (d_v, r), (r, m)
         tables.append(np.ascontiguousarray(R.T))
         lifts.append(L)
-    smooth_rows(engine, tuple(tables))
-    return AnchorGraph(anchors, tuple(tables), tuple(lifts))
+    return AnchorGraph(anchors, tuple(tables), tuple(lifts)), sizes
 
 
 def _place_anchors(engine: Engine, n_anchors: int, rng: Generator) -> FloatArray:
@@ -156,6 +158,29 @@ def label_by_cut(block: Block, kernels: Kernels, scores: FloatArray) -> tuple[Bl
     labels = np.abs(block.projection @ scores).argmax(axis=1)
     sizes = np.bincount(labels, minlength=scores.shape[1]).astype(np.float64)
     return replace(block, labels=labels.astype(np.int32)), ArraySums((sizes,))
+
+
+def link_clusters(block: Block, kernels: Kernels, n_clusters: int) -> tuple[Block, ArraySums]:
+    """Σ_{i∈c} ω B_ij of smoothed rows: (k, m)."""
+    shares = block.views[0].values  # times the row factors
+    member = sparse.csr_array(
+        (block.weights / shares.sum(axis=1), (block.labels, np.arange(len(block.labels)))),
+        shape=(n_clusters, len(block.labels)),
+    )
+    return block, ArraySums(((member @ shares).toarray(),))
+
+
+def assortativity(engine: Engine, n_clusters: int) -> float:
+    """How much likelier than by chance a step on the graph B Λ⁻¹ Bᵀ stays in a cluster, at most 1.
+
+    The engine holds smoothed rows.
+    """
+    links = engine.map_reduce(link_clusters, n_clusters).arrays[0]  # (k, m)
+    sizes, weight = links.sum(axis=1), links.sum(axis=0)  # (k,), (m,)
+    total = weight.sum()
+    stays = np.sum(links**2 / np.maximum(weight, np.finfo(float).tiny)) / total
+    by_chance = np.sum((sizes / total) ** 2)
+    return float((stays - by_chance) / (1 - by_chance)) if by_chance < 1 else 0.0
 
 
 def smooth_rows(engine: Engine, tables: tuple[FloatArray, ...]) -> None:

@@ -11,18 +11,29 @@ from numpy.random import Generator
 
 from manyview.engines import Engine, rows_per_block
 from manyview.solver.alternation import Schedule, refine, solve
-from manyview.solver.anchor_graph import count_anchors, fit_anchor_graph
+from manyview.solver.anchor_graph import (
+    assortativity,
+    count_anchors,
+    fit_anchor_graph,
+    smooth_rows,
+)
 from manyview.solver.footprint import Footprint
 from manyview.solver.inference import Fitted
 from manyview.solver.model import Solution
 from manyview.solver.problem import Problem, Settings, build_problem, measure_problem, rebuild_on
 from manyview.solver.progress import OnStep
-from manyview.solver.scaled_rows import find_scalings, store_scaled
+from manyview.solver.scaled_rows import apply_scalings, find_scalings, store_scaled
+from manyview.solver.updates import predict
+from manyview.utils.types import FloatArray
 
 # of λ: with weak coupling all spaces have weight, and neighbors do not depend on the first labels
 FIRST_COUPLING = 0.05
 FIRST_ITERATIONS = 3  # neighbors hardly change later
 INITIAL_SWEEPS = 3  # before the iterations: enough to compare starts
+UNEVEN = 0.9  # effective clusters of the cut, relative to k: below, clusters of any size are tried
+CLEARLY = 0.1  # gain in assortativity for which they are taken
+FREE_COUPLING = 5.0  # of λ: no preference for equal sizes
+SIZE_PRIOR = 0.7  # a mixture's would be 2, but labels that are not soft empty small clusters
 SAMPLE_ROWS = 10_000  # size of the subset for starts and anchors,
 ROWS_PER_CLUSTER = 10  # and its minimum per cluster
 
@@ -63,16 +74,77 @@ def fit(
     once = replace(short, n_init=1, max_iter=most, final_sweeps=1)
     first = solve(subset, problem, once, rng, on_step)
     before = Fitted(first.model, first.moments)
-    anchor_graph = fit_anchor_graph(subset, first.model, n_anchors, rng)
+    anchor_graph, cut_sizes = fit_anchor_graph(subset, first.model, n_anchors, rng)
+    twin = subset.twin() if _n_effective(cut_sizes) <= UNEVEN * settings.n_clusters else None
+    smooth_rows(subset, anchor_graph.tables)
     smoothed = _build_smoothed(subset, settings, problem)
-    solution = solve(subset, smoothed, replace(short, n_warm=2, stop_early=True), rng, on_step)
+    warm = replace(short, n_warm=2, stop_early=True)
+    solution = solve(subset, smoothed, warm, rng, on_step)
     fitted = Fitted(solution.model, solution.moments, before, anchor_graph)
+    if twin is not None:
+        free = _fit_free(twin, settings, problem, warm, rng, on_step)
+        fitted.scale_rows(twin)
+        k = settings.n_clusters
+        if assortativity(twin, k) >= CLEARLY + assortativity(subset, k):
+            return _apply_free(engine, subset, settings, problem, free, schedule, rng, on_step)
     if subset is engine:
         return solution, fitted
     fitted.scale_rows(engine)
     smoothed = _build_smoothed(engine, settings, problem)
     solution = refine(engine, smoothed, solution, replace(schedule, stop_early=True), rng, on_step)
     return solution, replace(fitted, model=solution.model, moments=solution.moments)
+
+
+def _fit_free(
+    engine: Engine,
+    settings: Settings,
+    problem: Problem,
+    schedule: Schedule,
+    rng: Generator,
+    on_step: OnStep,
+) -> Solution:
+    """Clusters of any size, from stashed labels: strong coupling, and a prior on the sizes.
+
+    Unsmoothed, since a small cluster is hardly a neighborhood.
+    """
+    n_present = apply_scalings(engine, problem.scalings, problem.n_present)
+    own = measure_problem(engine, _free(settings), problem.scalings, n_present)
+    engine.map_reduce(store_scaled)
+    chosen = replace(schedule, n_init=schedule.n_warm, size_prior=SIZE_PRIOR)
+    return solve(engine, replace(own, dims=problem.dims), chosen, rng, on_step)
+
+
+def _apply_free(
+    engine: Engine,
+    subset: Engine,
+    settings: Settings,
+    problem: Problem,
+    solution: Solution,
+    schedule: Schedule,
+    rng: Generator,
+    on_step: OnStep,
+) -> tuple[Solution, Fitted]:
+    """Label all rows by a fit of `_fit_free`, and refine it if there are more."""
+    if subset is engine:
+        fitted = Fitted(solution.model, solution.moments)
+        own = fitted.scale_rows(engine)
+        engine.map_reduce(predict, own.model, own.moments)
+        return solution, fitted
+    n_present = apply_scalings(engine, problem.scalings, problem.n_present)
+    whole = measure_problem(engine, _free(settings), problem.scalings, n_present)
+    whole = replace(whole, dims=problem.dims)
+    solution = refine(engine, whole, solution, replace(schedule, stop_early=True), rng, on_step)
+    return solution, Fitted(solution.model, solution.moments)
+
+
+def _free(settings: Settings) -> Settings:
+    return replace(settings, lam=FREE_COUPLING * settings.lam, smooth=False)
+
+
+def _n_effective(sizes: FloatArray) -> float:
+    """Exponential of the entropy of the sizes: k, if all k are equal."""
+    shares = sizes[sizes > 0] / sizes.sum()
+    return float(np.exp(-np.sum(shares * np.log(shares))))
 
 
 def _build_smoothed(engine: Engine, settings: Settings, problem: Problem) -> Problem:

@@ -200,6 +200,15 @@ def objective(moments: ClusterMoments, model: Model) -> float:
     return len(problem.dims) * problem.sum_squares - explained_energy + clustering + sizes
 
 
+def cost_variance(moments: ClusterMoments, model: Model) -> float:
+    """Cost of a sample in its cluster, per dimension: Σ_p Σ_c Σ_{i∈c} ρ ‖b − z̄_c‖² / (n d_p)."""
+    shrink = shrinkage(moments, model)
+    n = moments.count.sum(axis=0)  # (k,)
+    rho = model.coupling * n[:, None] * shrink.keep  # (G, k, m)
+    per_space = np.sum(rho * _spread(moments, shrink), axis=(0, 1))  # (m,)
+    return float(np.sum(per_space / np.array(model.problem.dims)) / n.sum())
+
+
 def log_likelihood(moments: ClusterMoments, scatter: ArraySums) -> float:
     """Mean log-likelihood of the labels in the largest space, up to a constant: eq. (L).
 
