@@ -52,7 +52,7 @@ from manyview.reliability.calibration import memberships
 from manyview.reliability.outliers import fit_outliers, outlier_scores, with_threshold
 from manyview.reliability.shift import Shift, find_shifts
 from manyview.reliability.stability import cluster_stability
-from manyview.reliability.structure import assess
+from manyview.reliability.structure import LazyAssessment
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import Description, describe, describe_sums
 from manyview.solver.evidence import Structure
@@ -302,13 +302,14 @@ class OMVCDR(
             if self.quality == "best":
                 own = None if weights is None else weights[counted]
                 settings = most_agreed(data[counted], own, settings, schedule, rng)
-            self.scale_, self.lam_ = settings.scale, settings.lam
+            self.scale_, self.lam_ = settings.scale, float(settings.lam)
             solution, fitted = fit(engine, settings, schedule, names, rng, notify, check)
             description = describe(engine, solution, data.n_views)
             self._fitted = fitted
             if engine.n_samples < data.n_samples:
                 fitted = fitted.label(engine, data)
-            self._store_assignment(fitted.assignment(engine), counted, rng.spawn(1)[0])
+            found = fitted.assignment(engine)
+            self._store_assignment(data, found, counted, rng.spawn(1)[0])
             self._score_fit(engine, data, np.arange(data.n_samples)[counted], rng)
         self._store_solution(solution)
         self._store_model(description)
@@ -704,26 +705,29 @@ class OMVCDR(
         """Settings of the fit."""
         return replace(self._asked_settings(k), scale=self.scale_, lam=self.lam_)
 
-    def _store_assignment(self, found: Assignment, counted: Any, rng: np.random.Generator) -> None:
+    def _store_assignment(
+        self, data: MultiViewData, found: Assignment, counted: Any, rng: np.random.Generator
+    ) -> None:
         """Set the labels; what they are worth is computed when it is first asked for."""
-        for name in ("structure_", "confidence_", "_calibration"):
+        for name in ("structure_", "confidence_", "_calibration", "_assessment"):
             self.__dict__.pop(name, None)
-        self.labels_ = found.labels
-        self._unassessed = (found, counted, rng)
+        self.labels_, self._margins = found.labels, found.confidence
+        if self.check_structure:
+            settings = self._settings(self._fitted.model.problem.n_clusters)
+            given = (found.labels[counted], found.confidence[counted], settings, rng)
+            self._assessment = LazyAssessment(data[counted], *given)
 
     def _assess(self) -> None:
-        """Compare the clusters with those of one blob, and calibrate the confidence."""
-        if "_unassessed" not in vars(self):
+        """Set what the labels are worth, and forget the views that it needed."""
+        if "_margins" not in vars(self):
             return
-        found, counted, rng = self._unassessed
-        if self.check_structure:
-            labels, margins = found.labels[counted], found.confidence[counted]
-            settings = self._settings(self._fitted.model.problem.n_clusters)
-            assessed = assess(self._data[counted], labels, margins, settings, rng)
-            self.structure_, calibration = assessed
+        if "_assessment" in vars(self):
+            self.structure_, calibration = self._assessment.result()
             if calibration is not None:
                 self._calibration = calibration
-        del self._unassessed
+            del self._assessment
+        margins = self.__dict__.pop("_margins")
+        found = Assignment(self.labels_, margins, self.labels_)
         self.confidence_ = self._calibrated(found).confidence
 
     @cached_property
@@ -749,10 +753,13 @@ class OMVCDR(
 
     def _calibrated(self, found: Assignment) -> Assignment:
         """An assignment with confidences instead of margins."""
-        self._assess()
-        if not hasattr(self, "_calibration"):
+        known = vars(self)
+        calibration = known.get("_calibration")
+        if "_assessment" in known:
+            calibration = self._assessment.result()[1]
+        if calibration is None:
             return found
-        return replace(found, confidence=self._calibration.apply(found.confidence))
+        return replace(found, confidence=calibration.apply(found.confidence))
 
     def _store_solution(self, solution: Solution) -> None:
         """Set the fitted attributes of the search."""

@@ -18,7 +18,7 @@ from manyview.exceptions import DeclinedError
 from manyview.metrics import clustering_accuracy
 
 UNLIMITED = Budget("test", None, None)
-SCALES = [None, "unit", "l2", "sqrt-l2", "z", "z-l2", ["unit", "l2"], "auto"]
+SCALES = [None, "unit", "l2", "sqrt-l2", "z", "z-l2", ["unit", "l2"]]
 METHODS = [ConcatKMeans, BestSingleView]
 
 
@@ -39,8 +39,6 @@ def data(rng):
 
 def expected_views(data, scale):
     """The same by scikit-learn and plain numpy."""
-    if scale == "auto":
-        scale = ["sqrt-l2", "z-l2"]
     if isinstance(scale, list):
         return [X for name in scale for X in expected_views(data, name)]
     maps = {
@@ -67,7 +65,7 @@ def test_scaled_views_are_those_of_the_definition(data, scale, container):
 
 
 def test_joined_views_are_one_view_or_all(data):
-    assert joined_views(data, "auto", None, UNLIMITED).shape == (20, 14)
+    assert joined_views(data, ["l2", "z"], None, UNLIMITED).shape == (20, 14)
     np.testing.assert_array_equal(joined_views(data, None, 1, UNLIMITED), data.views[1])
 
 
@@ -141,3 +139,42 @@ def test_they_find_the_digits(method, data_home):
     bunch = load_benchmark("handwritten_6v", data_home=data_home)
     labels = method(10, n_init=3, random_state=0).fit_predict(bunch.data)
     assert clustering_accuracy(bunch.target, labels) > 0.6
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_principal_components_are_half_whitened(rng, container):
+    """z-scores, their components with standard deviations s divided by √s, rows of unit norm."""
+    X = rng.normal(size=(60, 5)) @ rng.normal(size=(5, 5)) + 3.0
+    Z = StandardScaler().fit_transform(X)
+    U, s, _ = np.linalg.svd(Z, full_matrices=False)
+    expected = normalize(U * np.sqrt(s))
+    (found,) = scaled_views(MultiViewData.of(container(X)), "pca-l2", UNLIMITED)
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_counts_get_equal_sums_and_logarithms_first(rng, container):
+    X = rng.poisson(rng.gamma(2.0, 5.0, size=(60, 8)) * rng.uniform(0.5, 2, (60, 1))).astype(float)
+    X[7] = 0
+    sums = X.sum(axis=1, keepdims=True)
+    logs = np.log1p(X / np.where(sums > 0, sums, 1) * sums.mean())
+    (found,) = scaled_views(MultiViewData.of(container(X)), "log-pca-l2", UNLIMITED)
+    (expected,) = scaled_views(MultiViewData.of(logs), "pca-l2", UNLIMITED)
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-9)
+
+
+def test_components_of_wide_views_are_those_of_a_singular_value_decomposition(rng):
+    signal = rng.normal(size=(300, 6)) * np.arange(6, 0, -1)
+    X = signal @ rng.normal(size=(6, 400)) + 0.01 * rng.normal(size=(300, 400))
+    U, s, _ = np.linalg.svd(StandardScaler().fit_transform(X), full_matrices=False)
+    expected = normalize((U * np.sqrt(s))[:, :50])
+    (found,) = scaled_views(MultiViewData.of(X), "pca-l2", UNLIMITED)
+    assert found.shape == (300, 50)
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=0.02)
+
+
+def test_components_far_from_the_origin_keep_their_digits(rng):
+    X = rng.normal(size=(80, 70)).astype(np.float32)
+    (near,) = scaled_views(MultiViewData.of(X), "pca-l2", UNLIMITED)
+    (far,) = scaled_views(MultiViewData.of(X + np.float32(4096)), "pca-l2", UNLIMITED)
+    np.testing.assert_allclose(far @ far.T, near @ near.T, atol=0.02)

@@ -16,7 +16,7 @@ NAMES = ["choice.json", "choice.svg", "rows.jsonl", "settings.csv", "table.csv"]
 def folder(tmp_path_factory):
     """Two CSV files of the same samples, the second in another order and with fewer of them."""
     folder = tmp_path_factory.mktemp("files")
-    data = make_multiview_blobs(200, n_clusters=4, random_state=0).data
+    data = make_multiview_blobs(200, n_clusters=4, separation=4.5, random_state=0).data
     names = pd.Index([f"s{i}" for i in range(200)], name="sample")
     first, second = (pd.DataFrame(view, index=names) for view in data.views)
     first.to_csv(folder / "first.csv")
@@ -41,11 +41,11 @@ def written(folder):
 def test_it_recommends_and_writes(folder, written):
     said = " ".join((folder / "written.txt").read_text().split())
     assert "4 clusters, high" in said
-    assert "Options for manyview fit: --clusters 4 --scale auto --lam 0.5" in said
+    assert "Options for manyview fit: --clusters 4 --scale auto --lam 2" in said
     assert sorted(path.name for path in written.iterdir()) == NAMES
     told = json.loads((written / "choice.json").read_text())
     assert (told["n_clusters"], told["has_structure"]) == (4, True)
-    assert (told["scale"], told["lam"]) == ("auto", 0.5)
+    assert (told["scale"], told["lam"]) == ("auto", 2.0)
     assert told["sentence"] in said
     assert told["advice"] in said
     table = pd.read_csv(written / "table.csv")

@@ -405,7 +405,8 @@ def test_unequal_groups_are_told(command, tmp_path):
     blobs = make_multiview_blobs(
         600, (50, 30), n_clusters=8, proportions=np.geomspace(30, 2, 8), random_state=0
     )
-    code, out, _ = command("fit", *tables(tmp_path, blobs.data.views), "--clusters", 8)
+    balanced = ("--lam", 0.1, "--scale", "sqrt-l2,z-l2")
+    code, out, _ = command("fit", *tables(tmp_path, blobs.data.views), "--clusters", 8, *balanced)
     assert code == 0
     sentence = "The model prefers clusters of equal size, and the groups look unequal"
     assert sentence in " ".join(out.split())

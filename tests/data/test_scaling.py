@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from helpers.definitions import scale_view
-from manyview.data.scaling import fit_scalings, scaling_names
+from manyview.data.scaling import FEWEST_COUNTS, SPARSE, fit_scalings, n_scalings
 from manyview.kernels import cpu
 from manyview.kernels.block import ViewRows
 
@@ -69,7 +69,25 @@ def test_sparse_and_dense_views_get_the_same_reading(X):
                 np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
 
 
-def test_auto_scales_each_view_twice():
-    assert scaling_names("auto") == ("sqrt-l2", "z-l2")
-    assert scaling_names("l2") == ("l2",)
-    assert scaling_names(["l2", "z"]) == ("l2", "z")
+def names_of(views):
+    columns = [cpu.columns(ViewRows(X), np.ones(X.shape[0])) for X in views]
+    return [(scaling.view, scaling.name) for scaling in fit_scalings("auto", columns)]
+
+
+def test_auto_scales_each_view_twice(X, rng):
+    assert [n_scalings(scale) for scale in ("auto", "l2", ["l2", "z"], None)] == [2, 1, 2, 1]
+    empty = np.where(rng.random((50, 40)) < SPARSE + 0.1, 0, rng.random((50, 40)))
+    counts = rng.poisson(FEWEST_COUNTS / 20, size=(50, 30)).astype(float)
+    few = rng.poisson(FEWEST_COUNTS / 40, size=(50, 30)).astype(float)
+    found = names_of([X, empty, counts, few, sparse.csr_array(counts), counts + 0.5, -counts])
+    assert found[:7] == [(v, "sqrt-l2") for v in range(7)]
+    suited = ["pca-l2", "z-l2", "log-pca-l2", "pca-l2", "log-pca-l2", "pca-l2", "pca-l2"]
+    assert found[7:] == list(enumerate(suited))
+
+
+def test_moments_of_parts_add_up(X):
+    whole = cpu.columns(ViewRows(X), np.ones(50))
+    parts = cpu.columns(ViewRows(X[:20]), np.ones(20)) + cpu.columns(ViewRows(X[20:]), np.ones(30))
+    assert parts.zeros == pytest.approx(whole.zeros) == pytest.approx((X == 0).mean())
+    assert parts.is_integer == whole.is_integer == False  # noqa: E712
+    assert cpu.columns(ViewRows(np.rint(X)), np.ones(50)).is_integer

@@ -218,7 +218,7 @@ def test_the_passes_of_another_fit_are_refused_by_what_differs(arrays, tmp_path)
 
     with pytest.raises(KeyboardInterrupt):
         OMVCDR(5, random_state=0).fit(arrays, checkpoint=folder, callback=stop)
-    with pytest.raises(CheckpointError, match=r"there lam was 0\.5, now it is 0\.4"):
+    with pytest.raises(CheckpointError, match=r"there lam was 2\.0, now it is 0\.4"):
         OMVCDR(5, random_state=0, lam=0.4).fit(arrays, checkpoint=folder)
     with pytest.raises(CheckpointError, match="there data was"):
         OMVCDR(5, random_state=0).fit([arrays[0], arrays[1] + 1], checkpoint=folder)

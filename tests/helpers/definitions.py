@@ -63,11 +63,16 @@ def profile_objective(views, bases, labels, coupling, weights=None, present=None
 def scale_view(X, scaling, has):
     """One scaled view, dense, materialized."""
     X = np.where(has[:, None], np.asarray(X, dtype=np.float64), 0)
+    if scaling.row_sum is not None:
+        total = X.sum(axis=1, keepdims=True)
+        X = np.where(total > 0, X * scaling.row_sum / np.where(total > 0, total, 1), 0)
     out = X if scaling.map is None else MAPS[scaling.map](X)
     if scaling.scale is not None:
         out = out * scaling.scale
     if scaling.offset is not None:
         out = out - scaling.offset
+    if scaling.components is not None:
+        out = out @ scaling.components
     if scaling.has_unit_rows:
         norm = np.linalg.norm(out, axis=1, keepdims=True)
         out = out / np.where(norm > 0, norm, 1)

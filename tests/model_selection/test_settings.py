@@ -31,7 +31,7 @@ def test_a_scaling_that_finds_what_the_views_share_is_recommended():
     views, _ = far_and_near(np.random.default_rng(0))
     choice = choose(views, [4], scale="l2", random_state=0)
     assert choice.scale != "l2"
-    assert choice.advice.startswith(f"Use scale={choice.scale!r} and lam=0.5: the fit keeps")
+    assert choice.advice.startswith(f"Use scale={choice.scale!r} and lam=2: the fit keeps")
     best = choice.settings.loc[choice.settings["gain"].idxmax()]
     assert best["gain"] > CLEARLY
     np.testing.assert_allclose(
@@ -72,8 +72,8 @@ def test_a_view_is_judged_by_the_samples_that_have_it():
 
 def test_other_parameters_are_the_defaults_of_the_estimator():
     for scale in ("auto", "z", None):
-        assert settings_of(7, 0.5, scale) == OMVCDR(7, scale=scale)._settings(7)
-    assert (Choice(1, True, 1.0, "", pd.DataFrame()).lam, OMVCDR().lam) == (0.5, 0.5)
+        assert settings_of(7, 2.0, scale) == OMVCDR(7, scale=scale)._asked_settings(7)
+    assert (Choice(1, True, 1.0, "", pd.DataFrame()).lam, OMVCDR().lam) == (2.0, 2.0)
 
 
 def test_where_clusters_are_clear_or_absent_nothing_is_tried():
@@ -83,8 +83,8 @@ def test_where_clusters_are_clear_or_absent_nothing_is_tried():
     assert "so clear that no other setting was tried" in choice.advice
     noise = np.random.default_rng(0).normal(size=(300, 10))
     choice = choose([noise[:, :5], noise[:, 5:]], range(2, 9), scale="z", random_state=0)
-    assert (choice.scale, choice.lam, len(choice.settings)) == ("z", 0.5, 0)
-    assert choice.advice.startswith("Keep scale='z' and lam=0.5: without clear clusters")
+    assert (choice.scale, choice.lam, len(choice.settings)) == ("z", 2.0, 0)
+    assert choice.advice.startswith("Keep scale='z' and lam=2: without clear clusters")
 
 
 def test_rows_from_before_are_not_fitted_again_and_threads_do_not_matter():
@@ -115,7 +115,7 @@ def test_a_constant_view_says_nothing():
 @pytest.mark.filterwarnings("ignore::manyview.exceptions.DataWarning")
 def test_without_a_view_that_varies_the_setting_is_kept():
     choice = choose([np.ones((80, 3)), np.ones((80, 2))], [4], random_state=0)
-    assert (choice.scale, choice.lam) == ("auto", 0.5)
+    assert (choice.scale, choice.lam) == ("auto", 2.0)
     assert (choice.settings["gain"] == 0).all()
 
 

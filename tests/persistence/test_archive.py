@@ -66,7 +66,7 @@ def test_another_program_can_read_the_file_as_the_page_says(path):
     assert hashlib.sha256(content[:-64]).hexdigest().encode() == content[-64:]
     with zipfile.ZipFile(path) as archive:
         manifest = json.loads(archive.read("manifest.json"))
-        assert (manifest["format"], manifest["version"]) == ("manyview model", 2)
+        assert (manifest["format"], manifest["version"]) == ("manyview model", 3)
         for i, entry in enumerate(manifest["arrays"]):
             member = archive.read(f"arrays/{i}.npy")
             array = np.load(io.BytesIO(member))
@@ -143,9 +143,9 @@ def test_another_version_is_named_with_the_program_that_wrote_it(path, version):
 
 
 def test_a_later_version_may_change_everything_but_the_manifest_and_is_still_named(path):
-    manifest = json.dumps({"format": "manyview model", "version": 3, "manyview": "9.0"})
+    manifest = json.dumps({"format": "manyview model", "version": 4, "manyview": "9.0"})
     put_together(path, [("manifest.json", manifest), ("data.parquet", b"?")])
-    assert "version 3, written by manyview 9.0" in refusal(path)
+    assert "version 4, written by manyview 9.0" in refusal(path)
 
 
 def without(members, name):

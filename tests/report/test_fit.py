@@ -88,7 +88,7 @@ def test_the_data_tell_what_is_missing_and_how_views_were_read(result):
     assert result["data"]["n_complete"] == 80
     rna, other = result["data"]["views"]
     assert (rna["n_present"], other["n_present"]) == (90, 80)
-    assert rna["scalings"] == ["sqrt-l2", "z-l2"]
+    assert rna["scalings"] == ["sqrt-l2", "pca-l2"]
 
 
 def test_the_map_holds_every_sample_where_the_explanation_puts_it(result, model):

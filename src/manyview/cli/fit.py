@@ -105,8 +105,8 @@ class FitRequest:
         Table of metadata, tested for association with the clusters.
     truth : str, optional
         Known classes: a column of `meta` or of a view, FILE::COLUMN, or a file.
-    seed, lam, starts, max_iter, jobs
-        `random_state`, `lam`, `n_init`, `max_iter` and `n_jobs` of OMVCDR.
+    quality, seed, lam, starts, max_iter, jobs
+        `quality`, `random_state`, `lam`, `n_init`, `max_iter` and `n_jobs` of OMVCDR.
     scale : str
         `scale` of OMVCDR; "none" for None; several are separated by commas.
     engine : str
@@ -130,7 +130,8 @@ class FitRequest:
     truth: str | None = None
     seed: int = 0
     scale: str = "auto"
-    lam: float = 0.5
+    quality: str = "fast"
+    lam: float = OMVCDR.lam
     starts: int = 5
     max_iter: int = 100
     jobs: int | None = None
@@ -148,6 +149,7 @@ class FitRequest:
         scales = self.scale.split(",")
         model = OMVCDR(
             n_clusters=_n_clusters(self.clusters),
+            quality=self.quality,
             lam=self.lam,
             scale=None if self.scale == "none" else scales if len(scales) > 1 else self.scale,
             n_init=self.starts,
@@ -466,11 +468,18 @@ def command(
     names: NameFiles = None,
     scale: Annotated[
         str,
-        clustering(metavar="HOW", help="auto, none, unit, l2, sqrt-l2, z, z-l2, or several: a,b."),
+        clustering(
+            metavar="HOW",
+            help="auto, none, unit, l2, sqrt-l2, z, z-l2, pca-l2, log-pca-l2, or several: a,b.",
+        ),
     ] = "auto",
+    quality: Annotated[
+        str,
+        clustering(metavar="HOW", help="fast, or best: ten times as long, several settings."),
+    ] = "fast",
     lam: Annotated[
         float, clustering(metavar="X", help="Coupling between embedding and clusters.")
-    ] = 0.5,
+    ] = OMVCDR.lam,
     starts: Annotated[
         int, clustering(min=1, metavar="N", help="Number of starts; the best is kept.")
     ] = 5,
@@ -507,6 +516,7 @@ def command(
         truth=truth,
         seed=seed,
         scale=scale,
+        quality=quality,
         lam=lam,
         starts=starts,
         max_iter=max_iter,

@@ -224,7 +224,7 @@ def removal(s, b, i, c, u, w, center, spare):
 def bound(s, costs, bounds, c, w):
     """Update the shift of cluster c, and the bound of rem(c)."""
     n = s.weight[0, c]
-    level, rest = s.n_present[0], n - w
+    level, rest = s.n_present[0], max(n - w, 0.0)
     center_shift, shrunk, grow, grown = 0.0, np.inf, entropy_rise(s, rest, w), 0.0
     for p in range(len(s.coupling)):
         g, before = s.coupling[p], bounds.slope[c, p]

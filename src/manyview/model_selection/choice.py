@@ -65,7 +65,7 @@ class Choice:
     sentence: str
     table: pd.DataFrame
     scale: str | Sequence[str] | None = "auto"
-    lam: float = 0.5
+    lam: float = 2.0  # the default of the estimator
     advice: str = ""
     settings: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=SETTINGS))
     p_value: float = float("nan")

@@ -91,7 +91,7 @@ def advise_sizes(
         f"{_sizes(own)} of the samples; a partition without that preference has {_sizes(free)}, "
         f"and keeps {kept:.0%} of the neighbors together instead of {kept_now:.0%}. A large group "
         "may have been split, and small ones merged. Try twice as many clusters, and merge those "
-        "that belong together; a larger lam, such as lam=5, helps in some cases."
+        "that belong together; a larger lam, such as lam=10, helps in some cases."
     )
 
 

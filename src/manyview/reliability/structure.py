@@ -70,6 +70,27 @@ def assess(
     return found
 
 
+class LazyAssessment:
+    """`assess`, called when its result is first asked for."""
+
+    def __init__(
+        self,
+        data: MultiViewData,
+        labels: IntArray,
+        margins: FloatArray,
+        settings: Settings,
+        rng: Generator,
+    ) -> None:
+        self._given = (data, labels, margins, settings, rng)
+        self._result: tuple[Structure, Calibration | None] | None = None
+
+    def result(self) -> tuple[Structure, Calibration | None]:
+        """Structure and calibration; computed once."""
+        if self._result is None:
+            self._result = assess(*self._given)
+        return self._result
+
+
 def _assess_some(
     data: MultiViewData,
     labels: IntArray,
