@@ -54,7 +54,7 @@ def test_our_methods_have_a_number_as_version_and_it_can_be_raised(monkeypatch):
     monkeypatch.setitem(VERSIONS, "concat_kmeans", 2)
     assert find_method("concat_kmeans").version == "2"
     assert find_method("concat_kmeans(scale='l2')").version == "2"
-    assert find_method("omvcdr").version == "1"
+    assert find_method("omvcdr").version == "2"
 
 
 def test_the_table_of_versions_names_methods_that_exist():

@@ -22,7 +22,7 @@ from manyview.utils.threads import limit_blas
 from manyview.utils.types import FloatArray
 
 N_COMPONENTS = 50  # principal components of a view at most,
-ROWS_PER_COMPONENT = 5  # and samples for each of them
+ROWS_PER_COMPONENT = 3  # and samples for each of them
 POWER_STEPS = 3  # of subspace iteration
 MORE_COLUMNS = 10  # that it uses
 LOST = 1e-10  # of the largest eigenvalue: below, a component is rounding noise

@@ -49,6 +49,10 @@ class TwoStepOMVCDR:
 
 # titles by name of a method, as for `find_method`
 VARIANTS: dict[str, str] = {
+    "omvcdr(quality='best')": "OMVCDR, quality='best'",
+    "omvcdr(scale=['sqrt-l2', 'z-l2'], smooth=True)": "OMVCDR without principal components",
+    "omvcdr(lam=0.5)": "OMVCDR with λ = 0.5",
+    "omvcdr(lam=8)": "OMVCDR with λ = 8",
     "omvcdr(smooth=False)": "OMVCDR on the samples themselves",
     "omvcdr(n_spaces=1)": "OMVCDR with one space",
     "omvcdr(weight_exponent=50)": "OMVCDR with equal weights of the spaces",
@@ -56,6 +60,6 @@ VARIANTS: dict[str, str] = {
     **{
         f"concat_kmeans(scale={scale!r})": f"k-means, {scale}"
         for scale in (None, "auto", *SCALINGS)
-        if scale != "z"
+        if scale not in ("z", "log-pca-l2")
     },
 }

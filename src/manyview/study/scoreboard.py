@@ -35,7 +35,8 @@ def scoreboard(rows: pd.DataFrame) -> pd.DataFrame:
     """
     scores = {metric: mean_scores(rows, metric) for metric in METRICS}
     done = rows[rows["status"] == "done"]
-    is_variant = scores["nmi"].columns.isin(list(VARIANTS))
+    names = scores["nmi"].columns
+    is_variant = names.isin(list(VARIANTS)) | names.str.contains(":Prescaled(", regex=False)
     seconds = mean_scores(rows, "seconds")
     table = pd.DataFrame(index=scores["nmi"].columns)
     table["is_variant"] = is_variant
