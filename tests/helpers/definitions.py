@@ -107,4 +107,7 @@ def split_bases(model):
 def objective_of(data, model, labels, weights=None):
     """F of a model and labels on a data set, by definition."""
     views, present = materialize(data, model.problem.scalings)
-    return profile_objective(views, split_bases(model), labels, model.coupling, weights, present)
+    F = profile_objective(views, split_bases(model), labels, model.coupling, weights, present)
+    sizes = np.bincount(labels, weights=weights)
+    sizes = sizes[sizes > 0]
+    return F + model.size_weight * np.sum(sizes * (1 - np.log(sizes / sizes.sum())))

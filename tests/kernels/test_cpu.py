@@ -88,17 +88,22 @@ def test_column_moments_equal_the_definition_far_from_the_origin(rng, kind, offs
     assert moments.smallest == repeated.min() if kind == "dense" else moments.smallest <= X.min()
 
 
-@given(problems(max_samples=20), st.floats(1e-3, 1e3), st.sampled_from(SCALES))
-def test_add_and_rem_equal_the_change_of_F_by_definition(case, lam, scale):
+@given(
+    problems(max_samples=20),
+    st.floats(1e-3, 1e3),
+    st.sampled_from(SCALES),
+    st.sampled_from([0.0, 0.01, 1.0]),
+)
+def test_add_and_rem_equal_the_change_of_F_by_definition(case, lam, scale, tau):
     data, k, weights = case
-    engine, model, moments = posed(data, k, weights=weights, lam=lam, scale=scale)
+    engine, model, moments = posed(data, k, weights=weights, lam=lam, scale=scale, size_weight=tau)
     labels = engine.gather("labels")
     b, block = engine.gather("projection"), engine.sample(data.n_samples, None)[0]
     omega = block.weights
     clusters = cpu._arrays(clusters_of(moments, model))
     spaces = list(zip(clusters.starts, clusters.ends, strict=True))
     before = objective_of(data, model, labels, weights)
-    tolerance = 1e-10 * (1 + len(spaces) * model.problem.sum_squares)
+    tolerance = 1e-10 * (1 + tau * omega.sum() + len(spaces) * model.problem.sum_squares)
     for i in range(0, data.n_samples, 5):
         c, u, w = labels[i], block.group[i], omega[i]
         if np.sum(labels == c) == 1 or k == 1:
@@ -119,10 +124,10 @@ def test_add_and_rem_equal_the_change_of_F_by_definition(case, lam, scale):
         assert abs(add - rem - change) <= tolerance
 
 
-@given(problems(), st.floats(1e-3, 1e2))
-def test_a_sweep_never_raises_F_keeps_every_cluster_and_leaves_exact_moments(case, lam):
+@given(problems(), st.floats(1e-3, 1e2), st.sampled_from([0.0, 0.01, 1.0]))
+def test_a_sweep_never_raises_F_keeps_every_cluster_and_leaves_exact_moments(case, lam, tau):
     data, k, weights = case
-    engine, model, moments = posed(data, k, weights=weights, lam=lam)
+    engine, model, moments = posed(data, k, weights=weights, lam=lam, size_weight=tau)
     block = engine.sample(data.n_samples, None)[0]
     before = objective_of(data, model, block.labels, weights)
     swept, labels = moments.copy(), block.labels.copy()
@@ -130,7 +135,7 @@ def test_a_sweep_never_raises_F_keeps_every_cluster_and_leaves_exact_moments(cas
     moving = replace(block, labels=labels)
     cpu.assign(moving, order, clusters_of(swept, model))
     assert np.all(np.bincount(labels, minlength=k) > 0)
-    scale = len(model.problem.dims) * model.problem.sum_squares
+    scale = len(model.problem.dims) * model.problem.sum_squares + tau * moments.count.sum()
     assert objective_of(data, model, labels, weights) <= before + 1e-12 * scale
     exact = cpu.moments(moving, like=moments)
     np.testing.assert_array_equal(swept.rows, exact.rows)
@@ -230,8 +235,39 @@ def test_margins_compare_what_a_copy_of_the_sample_would_cost(case, lam):
             assert k == 1 or add[following] == pytest.approx(least, abs=1e-6 * scale)
 
 
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_of_equal_sums_in_principal_components(rng, kind, dtype):
+    """Every part of a scaling at once, lazily and stored."""
+    X = (rng.random((30, 7)) * (rng.random((30, 7)) < 0.6)).astype(dtype)
+    level, factor = rng.random(30), rng.random(30)
+    W, scale, offset = rng.standard_normal((7, 3)), rng.random(7), rng.random(7)
+    values = sparse.csr_array(X) if kind == "csr" else X
+    view = ViewRows(values, "log1p", scale, offset, factor, table=W, level=level)
+    expected = factor[:, None] * ((np.log1p(X * level[:, None]) * scale - offset) @ W)
+    H, Z = rng.standard_normal((3, 4)), rng.standard_normal((30, 4)).astype(dtype)
+    tolerance = {"atol": 1e-11 if dtype == np.float64 else 1e-4}
+    shares = sparse.csr_array(rng.random((2, 30)))
+    for rows in (view, cpu.store_scaled(view), replace(view, baseline=np.zeros(3))):
+        np.testing.assert_allclose(cpu.project([rows], [H]), expected @ H, **tolerance)
+        (C,) = cpu.accumulate([rows], Z).arrays
+        np.testing.assert_allclose(C, expected.T @ Z, **tolerance)
+        squares = factor**2 * cpu.row_squares(rows)
+        np.testing.assert_allclose(squares, (expected**2).sum(axis=1), **tolerance)
+        np.testing.assert_allclose(cpu.shared_sums(rows, shares), shares @ expected, **tolerance)
+    np.testing.assert_allclose(cpu.row_sums(ViewRows(values)), X.sum(axis=1), **tolerance)
+
+
+def test_a_cluster_without_weight_has_bounds(rng):
+    """The weight of a sample equals that at which u + g (n − w) would be zero."""
+    block, moments = label_case(rng, 4, np.float64, n=50)
+    moments.count[:, 0] = moments.rows[:, 0] = 0
+    clusters = Clusters(moments, np.array([2.0]), np.full(3, 2.0))
+    assert cpu.nearest(block, clusters).shape == (50,)
+
+
 def clusters_of(moments, model):
-    return Clusters(moments, model.problem.n_present, model.coupling)
+    return Clusters(moments, model.problem.n_present, model.coupling, model.size_weight)
 
 
 def coupled(moments, n):

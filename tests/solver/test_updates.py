@@ -37,10 +37,22 @@ from manyview.solver.updates import (
     update_H,
 )
 
-SCALES = [None, "unit", "l2", "sqrt-l2", "z", "z-l2", ["sqrt-l2", "z-l2"]]
+SCALES = [None, "unit", "l2", "sqrt-l2", "z", "z-l2", ["sqrt-l2", "z-l2"], "pca-l2", "auto"]
 
 
-def posed(data, k, *, weights=None, labels=None, lam=0.3, scale=None, dims=None, gamma=2.0, seed=0):
+def posed(
+    data,
+    k,
+    *,
+    weights=None,
+    labels=None,
+    lam=0.3,
+    scale=None,
+    dims=None,
+    gamma=2.0,
+    seed=0,
+    size_weight=0.0,
+):
     """An engine with random labels and projections, and a random model."""
     rng = np.random.default_rng(seed)
     engine = InMemory(choose_kernels("cpu"))
@@ -54,7 +66,7 @@ def posed(data, k, *, weights=None, labels=None, lam=0.3, scale=None, dims=None,
         for d in widths
     )
     alpha = rng.dirichlet(np.ones(len(problem.dims)))
-    model = Model(problem, bases, alpha)
+    model = Model(problem, bases, alpha, size_weight)
     if labels is None:
         labels = np.concatenate([np.arange(k), rng.integers(k, size=data.n_samples - k)])
     engine.map_reduce(set_labels, labels.astype(np.int32))
@@ -74,7 +86,8 @@ def scale_of(data, model):
 @given(problems(), st.sampled_from(SCALES), st.floats(1e-3, 1e3), st.sampled_from([1.5, 2.0, 4.0]))
 def test_the_objective_from_moments_equals_the_definition(case, scale, lam, gamma):
     data, k, weights = case
-    engine, model, moments = posed(data, k, weights=weights, lam=lam, scale=scale, gamma=gamma)
+    how = {"scale": scale, "gamma": gamma, "size_weight": 0.3 * (gamma > 2)}
+    engine, model, moments = posed(data, k, weights=weights, lam=lam, **how)
     expected = objective_of(data, model, engine.gather("labels"), weights)
     assert abs(objective(moments, model) - expected) <= 1e-10 * scale_of(data, model)
 

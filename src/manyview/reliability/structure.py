@@ -38,8 +38,9 @@ MOST_NEIGHBORS_SHARE = 4  # a sample has at most a quarter of a cluster as neigh
 FEW_REFERENCES, MOST_REFERENCES, ROWS_OF_REFERENCES = 6, 24, 6000  # few suffice for many rows
 WEAK, SURELY_WEAK = 0.07, 0.05  # excess from which on, and p-value below which, there is structure
 CLEAR, SURELY_CLEAR, STEADY = 0.4, 0.01, 0.5  # the same for clear clusters; and their stability,
-CLEARLY = 0.55  # which does not matter from this excess on
+CLEARLY = 0.5  # which does not matter from this excess on
 KMEANS_STEPS = 10
+N_STARTS = 5  # of a fit to a half, as in the fit itself
 ROUNDING = 1e-6
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -170,7 +171,7 @@ def _margins(points: FloatArray, labels: IntArray, n_clusters: int) -> FloatArra
 def _stability(subset: Subset, rng: Generator) -> float:
     """Agreement with a fit to a random half of the subset."""
     half = np.sort(rng.permutation(len(subset.rows))[: (len(subset.rows) + 1) // 2])
-    again = subset.refit(half, int(rng.integers(2**31)))
+    again = subset.refit(half, int(rng.integers(2**31)), N_STARTS)
     return float(adjusted_rand_score(subset.labels[half], again))
 
 
