@@ -98,11 +98,14 @@ class OMVCDR(
         the rank that the views allow).
     latent_dims : sequence of int, optional
         Dimensions of the latent spaces; replaces `n_spaces`.
-    scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="auto"
-        Scaling of the views: none; unit mean square norm of the rows; rows of unit norm; the same
-        after a square root, if the view is non-negative; z-scores; z-scores with rows of unit norm.
-        With a list, each scaled view enters the model as a view of its own; "auto" is
-        ["sqrt-l2", "z-l2"].
+    scale : None, "auto", the name of a scaling or a list of names, default="auto"
+        Scaling of the views. None: as given; "unit": unit mean square norm of the rows; "l2": rows
+        of unit norm; "sqrt-l2": the same after a square root, if the view is non-negative; "z":
+        z-scores; "z-l2": z-scores with rows of unit norm; "pca-l2": at most 50 principal components
+        of z-scores, half-whitened, with rows of unit norm; "log-pca-l2": the same of logarithms of
+        counts with equal row sums. With a list, each scaled view enters the model as a view of its
+        own. "auto" is "sqrt-l2" and, for each view, "log-pca-l2" if it has counts, "z-l2" if it is
+        sparse, else "pca-l2".
     smooth : bool or "auto", default="auto"
         Smooth the samples along an anchor graph: a first fit finds the neighbors of each sample in
         the joint projections, a second fit clusters the smoothed rows. "auto" smooths if
@@ -117,7 +120,9 @@ class OMVCDR(
     init : {"k-means++", "random"}, default="k-means++"
         Method of drawing the initial cluster centers.
     n_init : int, default=5
-        Number of starts; the solution with the lowest objective is kept.
+        Number of starts; the solution with the lowest objective is kept. With smoothing, the first
+        two are the labels of the first fit and a cut of the anchor graph, and only the start that
+        is likeliest at the initial bases is continued.
     max_iter : int, default=100
         Maximum number of iterations of a start.
     tol : float, default=1e-5
