@@ -299,15 +299,13 @@ class OMVCDR(
         engine: Engine = rows if journal is None else ReplayEngine(rows, journal)
         on_step = sklearn_callbacks(self, make_callback(callback, self.verbose), X)
         with self._threads(data, k), on_step as notify:
-            engine.load(data[counted], None if weights is None else weights[counted])
+            own = None if weights is None else weights[counted]
+            engine.load(data[counted], own)
             schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
             limit = self.memory_limit if engine.name == "memory" else None
             check = memory_check(data.n_samples, data.n_features, data.dtype.itemsize, limit)
-            names, settings = data.view_names, self._asked_settings(k)
-            if self.quality == "best":
-                own = None if weights is None else weights[counted]
-                settings = most_agreed(data[counted], own, settings, schedule, rng)
-            self.scale_, self.lam_ = settings.scale, float(settings.lam)
+            settings = self._choose_settings(k, data[counted], own, schedule, rng)
+            names = data.view_names
             solution, fitted = fit(engine, settings, schedule, names, rng, notify, check)
             description = describe(engine, solution, data.n_views)
             self._fitted = fitted
@@ -699,6 +697,21 @@ class OMVCDR(
         """Threads for products of the views with about six columns per cluster."""
         n, d = data.shape
         return limit_threads(self.n_jobs, float(n) * d * 6 * min(k, 100))
+
+    def _choose_settings(
+        self,
+        k: int,
+        data: MultiViewData,
+        weights: FloatArray | None,
+        schedule: Schedule,
+        rng: np.random.Generator,
+    ) -> Settings:
+        """Settings by the parameters, or those that agree most with others."""
+        settings = self._asked_settings(k)
+        if self.quality == "best":
+            settings = most_agreed(data, weights, settings, schedule, rng)
+        self.scale_, self.lam_ = settings.scale, float(settings.lam)
+        return settings
 
     def _asked_settings(self, k: int) -> Settings:
         """Settings by the parameters."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from manyview.engines import ROW_BYTES
 from manyview.solver.anchor_graph import N_NEAREST
+from manyview.solver.scaled_rows import N_COMPONENTS
 from manyview.utils.threads import n_threads
 
 KEPT_PRODUCTS = 8  # arrays like the projections that a thread holds at its peak, measured
@@ -47,6 +48,12 @@ class Footprint:
     def _projected_row(self) -> int:
         return sum(self.dims) * self.itemsize
 
+    @property
+    def _components_row(self) -> int:
+        """Bytes of the stored principal components of a sample of the subset."""
+        wide = sum(min(N_COMPONENTS, d) for d in self.n_features)
+        return wide * self.itemsize if self.n_anchors else 0
+
     def bytes_held(self, block_rows: int, n_blocks: int = 0, room: float = np.inf) -> float:
         """Peak of bytes, including `n_blocks` blocks of the views.
 
@@ -56,6 +63,7 @@ class Footprint:
         read = min(n_blocks * block_rows, 2 * n)  # rows: a single block is held twice
         always = n * ROW_BYTES + read * self.view_row + self._anchor_graph
         starts = few * N_COORDINATES * max(self.dims) + self._of_blocks(few, block_rows)
+        starts += few * self._components_row
         made = min(n * self.made_row, room)
         if few == n:
             return always + made + starts
