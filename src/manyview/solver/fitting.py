@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -52,105 +52,123 @@ def fit(
     """Cluster the rows of an engine; `check` may refuse the problem before it is solved."""
     n_subset = count_subset(engine.n_samples, settings.n_clusters)
     n_anchors = count_anchors(n_subset, settings.n_clusters) if settings.smooth else 0
-    if n_anchors == 0:
-        problem = build_problem(engine, settings, view_names)
-        check(problem, 0)
-        schedule = replace(schedule, over_relax=True)
-        subset = engine.subsample(n_subset, rng)
-        if subset is engine:
-            solution = solve(engine, problem, schedule, rng, on_step)
+    parts = _Parts(engine, settings, schedule, rng, on_step)
+    if n_anchors > 0:
+        return parts.fit_smoothed(view_names, n_subset, n_anchors, check)
+    problem = build_problem(engine, settings, view_names)
+    check(problem, 0)
+    return parts.fit_unsmoothed(problem, n_subset)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The parts of a fit; each is the same alternation on other rows."""
+
+    engine: Engine
+    settings: Settings
+    schedule: Schedule
+    rng: Generator
+    on_step: OnStep
+
+    def fit_unsmoothed(self, problem: Problem, n_subset: int) -> tuple[Solution, Fitted]:
+        """Starts on a subset, if there are more rows, and refinement on all."""
+        schedule = replace(self.schedule, over_relax=True)
+        subset = self.engine.subsample(n_subset, self.rng)
+        if subset is self.engine:
+            solution = solve(subset, problem, schedule, self.rng, self.on_step)
         else:
-            coarse = solve(subset, rebuild_on(subset, settings, problem), schedule, rng, on_step)
-            solution = refine(engine, problem, coarse, schedule, rng, on_step)
+            own = rebuild_on(subset, self.settings, problem)
+            coarse = solve(subset, own, schedule, self.rng, self.on_step)
+            solution = refine(self.engine, problem, coarse, schedule, self.rng, self.on_step)
         return solution, Fitted(solution.model, solution.moments)
-    subset = engine.subsample(n_subset, rng)
-    scalings = find_scalings(engine, subset, settings.scale, len(view_names))
-    weak = replace(settings, lam=FIRST_COUPLING * settings.lam)
-    problem = build_problem(subset, weak, view_names, scalings)
-    check(problem, n_anchors)
-    subset.map_reduce(store_scaled)
-    short = replace(schedule, initial_sweeps=INITIAL_SWEEPS)
-    most = min(schedule.max_iter, FIRST_ITERATIONS)
-    once = replace(short, n_init=1, max_iter=most, final_sweeps=1)
-    first = solve(subset, problem, once, rng, on_step)
-    before = Fitted(first.model, first.moments)
-    anchor_graph, cut_sizes = fit_anchor_graph(subset, first.model, n_anchors, rng)
-    twin = subset.twin() if _n_effective(cut_sizes) <= UNEVEN * settings.n_clusters else None
-    smooth_rows(subset, anchor_graph.tables)
-    smoothed = _build_smoothed(subset, settings, problem)
-    warm = replace(short, n_warm=2, stop_early=True)
-    solution = solve(subset, smoothed, warm, rng, on_step)
-    fitted = Fitted(solution.model, solution.moments, before, anchor_graph)
-    if twin is not None:
-        free = _fit_free(twin, settings, problem, warm, rng, on_step)
-        fitted.scale_rows(twin)
-        k = settings.n_clusters
-        if assortativity(twin, k) >= CLEARLY + assortativity(subset, k):
-            return _apply_free(engine, subset, settings, problem, free, schedule, rng, on_step)
-    if subset is engine:
-        return solution, fitted
-    fitted.scale_rows(engine)
-    smoothed = _build_smoothed(engine, settings, problem)
-    solution = refine(engine, smoothed, solution, replace(schedule, stop_early=True), rng, on_step)
-    return solution, replace(fitted, model=solution.model, moments=solution.moments)
 
+    def fit_smoothed(
+        self, view_names: Sequence[str], n_subset: int, n_anchors: int, check: Check
+    ) -> tuple[Solution, Fitted]:
+        """A first solution, the anchor graph, and a second solution on smoothed rows."""
+        engine, settings, rng = self.engine, self.settings, self.rng
+        subset = engine.subsample(n_subset, rng)
+        scalings = find_scalings(engine, subset, settings.scale, len(view_names))
+        weak = replace(settings, lam=FIRST_COUPLING * settings.lam)
+        problem = build_problem(subset, weak, view_names, scalings)
+        check(problem, n_anchors)
+        subset.map_reduce(store_scaled)
+        short = replace(self.schedule, initial_sweeps=INITIAL_SWEEPS)
+        most = min(short.max_iter, FIRST_ITERATIONS)
+        once = replace(short, n_init=1, max_iter=most, final_sweeps=1)
+        first = solve(subset, problem, once, rng, self.on_step)
+        anchor_graph, cut_sizes = fit_anchor_graph(subset, first.model, n_anchors, rng)
+        is_uneven = _n_effective(cut_sizes) <= UNEVEN * settings.n_clusters
+        twin = subset.twin() if is_uneven else None
+        smooth_rows(subset, anchor_graph.tables)
+        warm = replace(short, n_warm=2, stop_early=True)
+        smoothed = _build_smoothed(subset, settings, problem)
+        solution = solve(subset, smoothed, warm, rng, self.on_step)
+        before = Fitted(first.model, first.moments)
+        fitted = Fitted(solution.model, solution.moments, before, anchor_graph)
+        if twin is not None:
+            free = self._solve_free(twin, problem, warm)
+            fitted.scale_rows(twin)
+            kept = [assortativity(rows, settings.n_clusters) for rows in (subset, twin)]
+            if kept[1] >= kept[0] + CLEARLY:
+                return self._extend_free(subset, problem, free)
+        return self._extend(subset, problem, fitted, solution)
 
-def _fit_free(
-    engine: Engine,
-    settings: Settings,
-    problem: Problem,
-    schedule: Schedule,
-    rng: Generator,
-    on_step: OnStep,
-) -> Solution:
-    """Clusters of any size, from stashed labels: strong coupling, and a prior on the sizes.
+    def _extend(
+        self, subset: Engine, problem: Problem, fitted: Fitted, solution: Solution
+    ) -> tuple[Solution, Fitted]:
+        """Refine a solution on the smoothed rows of a subset with those of all samples."""
+        if subset is self.engine:
+            return solution, fitted
+        fitted.scale_rows(self.engine)
+        smoothed = _build_smoothed(self.engine, self.settings, problem)
+        solution = self._refine(smoothed, solution)
+        return solution, replace(fitted, model=solution.model, moments=solution.moments)
 
-    Unsmoothed, since a small cluster is hardly a neighborhood.
-    """
-    n_present = apply_scalings(engine, problem.scalings, problem.n_present)
-    own = measure_problem(engine, _free(settings), problem.scalings, n_present)
-    engine.map_reduce(store_scaled)
-    chosen = replace(schedule, n_init=schedule.n_warm, size_prior=SIZE_PRIOR)
-    return solve(engine, replace(own, dims=problem.dims), chosen, rng, on_step)
+    def _solve_free(self, engine: Engine, problem: Problem, schedule: Schedule) -> Solution:
+        """Clusters of any size, from stashed labels: strong coupling, and a prior on the sizes.
 
+        Unsmoothed, since a small cluster is hardly a neighborhood.
+        """
+        free = self._build_free(engine, problem)
+        engine.map_reduce(store_scaled)
+        chosen = replace(schedule, n_init=schedule.n_warm, size_prior=SIZE_PRIOR)
+        return solve(engine, free, chosen, self.rng, self.on_step)
 
-def _apply_free(
-    engine: Engine,
-    subset: Engine,
-    settings: Settings,
-    problem: Problem,
-    solution: Solution,
-    schedule: Schedule,
-    rng: Generator,
-    on_step: OnStep,
-) -> tuple[Solution, Fitted]:
-    """Label all rows by a fit of `_fit_free`, and refine it if there are more."""
-    if subset is engine:
-        fitted = Fitted(solution.model, solution.moments)
-        own = fitted.scale_rows(engine)
-        engine.map_reduce(predict, own.model, own.moments)
-        return solution, fitted
-    n_present = apply_scalings(engine, problem.scalings, problem.n_present)
-    whole = measure_problem(engine, _free(settings), problem.scalings, n_present)
-    whole = replace(whole, dims=problem.dims)
-    solution = refine(engine, whole, solution, replace(schedule, stop_early=True), rng, on_step)
-    return solution, Fitted(solution.model, solution.moments)
+    def _extend_free(
+        self, subset: Engine, problem: Problem, solution: Solution
+    ) -> tuple[Solution, Fitted]:
+        """Label all samples by a solution of `_solve_free`, and refine it if there are more."""
+        if subset is self.engine:
+            fitted = Fitted(solution.model, solution.moments)
+            own = fitted.scale_rows(self.engine)
+            self.engine.map_reduce(predict, own.model, own.moments)
+            return solution, fitted
+        solution = self._refine(self._build_free(self.engine, problem), solution)
+        return solution, Fitted(solution.model, solution.moments)
 
+    def _build_free(self, engine: Engine, problem: Problem) -> Problem:
+        """The problem on unsmoothed rows, with strong coupling."""
+        n_present = apply_scalings(engine, problem.scalings, problem.n_present)
+        strong = replace(self.settings, lam=FREE_COUPLING * self.settings.lam)
+        free = measure_problem(engine, strong, problem.scalings, n_present)
+        return replace(free, dims=problem.dims)
 
-def _free(settings: Settings) -> Settings:
-    return replace(settings, lam=FREE_COUPLING * settings.lam, smooth=False)
-
-
-def _n_effective(sizes: FloatArray) -> float:
-    """Exponential of the entropy of the sizes: k, if all k are equal."""
-    shares = sizes[sizes > 0] / sizes.sum()
-    return float(np.exp(-np.sum(shares * np.log(shares))))
+    def _refine(self, problem: Problem, solution: Solution) -> Solution:
+        schedule = replace(self.schedule, stop_early=True)
+        return refine(self.engine, problem, solution, schedule, self.rng, self.on_step)
 
 
 def _build_smoothed(engine: Engine, settings: Settings, problem: Problem) -> Problem:
     """The problem on smoothed rows, where no view is missing."""
     scalings = tuple(replace(scaling, is_smoothed=True) for scaling in problem.scalings)
     return measure_problem(engine, settings, scalings, n_present=np.array([float(len(scalings))]))
+
+
+def _n_effective(sizes: FloatArray) -> float:
+    """Exponential of the entropy of the sizes: k, if all k are equal."""
+    shares = sizes[sizes > 0] / sizes.sum()
+    return float(np.exp(-np.sum(shares * np.log(shares))))
 
 
 def count_subset(n_samples: int, n_clusters: int) -> int:
