@@ -24,7 +24,18 @@ from manyview.datasets import load_benchmark, make_multiview_blobs
 from manyview.exceptions import ConvergenceWarning, DataWarning, NotEnoughSamplesError, ViewError
 from manyview.metrics import clustering_accuracy
 
-SCALES = [None, "unit", "l2", "sqrt-l2", "z", "z-l2", ["unit", "l2"], "auto"]
+SCALES = [
+    None,
+    "unit",
+    "l2",
+    "sqrt-l2",
+    "z",
+    "z-l2",
+    "pca-l2",
+    "log-pca-l2",
+    ["unit", "l2"],
+    "auto",
+]
 quiet = pytest.mark.filterwarnings("ignore::manyview.exceptions.DataWarning")
 unfinished = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -120,7 +120,7 @@ def test_a_streamed_run_that_is_killed_goes_on_by_the_same_command(many_rows):
     assert {path.name for path in (many_rows / "run").iterdir() if path.name[0] != "."} == set()
     other = subprocess.run([*program, "--out", "run", "--lam", "0.3"], **run)
     assert other.returncode == 2
-    assert "there lam was 0.5, now it is 0.3" in " ".join(other.stderr.split())
+    assert "there lam was 2.0, now it is 0.3" in " ".join(other.stderr.split())
     resumed = subprocess.run([*program, "--out", "run"], **run)
     assert resumed.returncode == 0, resumed.stderr
     assert "Resuming an earlier run that was stopped" in resumed.stdout

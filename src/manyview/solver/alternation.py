@@ -128,7 +128,9 @@ def _solve_likeliest(
         runs.append(_Run(engine, schedule, n_start, int(rng.integers(2**31)), on_step))
         likelihoods.append(log_likelihood(runs[-1].begin(model)[1], scatter))
         engine.map_reduce(stash_labels)
-    likeliest = int(np.argmax(likelihoods))
+    # of equal labels, the first are kept: rounding must not decide how clusters are numbered
+    least = max(likelihoods) - SAME * max(abs(max(likelihoods)), 1.0)
+    likeliest = next(n for n, found in enumerate(likelihoods) if found >= least)
     engine.map_reduce(take_labels, n_warm + likeliest)
     best = runs[likeliest].alternate(model)
     engine.map_reduce(stash_labels)

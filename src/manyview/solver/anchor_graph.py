@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.random import Generator
 from scipy import sparse
-from scipy.linalg import eigh, qr
+from scipy.linalg import eigh
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
@@ -38,6 +38,7 @@ N_NEAREST = 7
 ANCHORS_PER_CLUSTER = 10
 FEWEST_ANCHORS = 600
 MOST_ANCHORS = 2000  # beyond, distances to anchors would cost more than the fit
+DIGITS = 9  # to which distances are compared: rounding must not decide
 ANCHOR_STEPS = 5  # of k-means: anchors only need to cover the samples
 
 
@@ -137,8 +138,8 @@ def cut_anchors(links: FloatArray, n_clusters: int) -> FloatArray:
     """Spectral cut of the anchor graph, as scores of the clusters for each anchor: (m, k).
 
     The eigenvectors of Λ^(-1/2) Bᵀ Ω B Λ^(-1/2) are those of the graph B Λ⁻¹ Bᵀ, seen from the
-    anchors. A pivoted QR finds k anchors with nearly orthogonal rows; after a rotation towards
-    them, the largest coordinate is the cluster.
+    anchors. Pivots are k anchors with nearly orthogonal rows; after a rotation towards them, the
+    largest coordinate is the cluster.
     """
     weight = links.sum(axis=1)  # (m,): Λ, since the weights of a sample sum to one
     root = np.divide(1.0, np.sqrt(weight), out=np.zeros_like(weight), where=weight > 0)
@@ -148,9 +149,22 @@ def cut_anchors(links: FloatArray, n_clusters: int) -> FloatArray:
         scores = root[:, None] * vectors[:, ::-1]  # (m, k)
         norms = np.linalg.norm(scores, axis=1, keepdims=True)
         rows = scores / np.maximum(norms, np.finfo(float).tiny)
-        pivots = qr(rows.T, mode="r", pivoting=True)[1][:k]
-        left, _, right = np.linalg.svd(rows[pivots].T)
+        left, _, right = np.linalg.svd(rows[_pivots(rows)].T)
     return np.asarray(scores @ (left @ right))
+
+
+def _pivots(rows: FloatArray) -> list[int]:
+    """As many rows as there are columns, each the farthest from the span of those before it.
+
+    All rows have unit norm, so that the first would be a matter of rounding; it is the first row.
+    """
+    left, pivots = rows.copy(), []
+    for _ in range(rows.shape[1]):
+        squares = np.einsum("ij,ij->i", left, left)
+        pivots.append(int(np.round(squares, DIGITS).argmax()))
+        axis = left[pivots[-1]] / max(np.sqrt(squares[pivots[-1]]), np.finfo(float).tiny)
+        left -= np.outer(left @ axis, axis)
+    return pivots
 
 
 def label_by_cut(block: Block, kernels: Kernels, scores: FloatArray) -> tuple[Block, ArraySums]:
