@@ -1,5 +1,6 @@
 """The benchmarks that write into docs: what they compute, by hand."""
 
+import importlib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,6 +14,9 @@ from benchmarks.paper.bench_growth import AXES, METHODS, Size
 from benchmarks.quality import (
     bench_choose,
     bench_confidence,
+    bench_defaults,
+    bench_quality,
+    bench_rivals,
     bench_settings,
     bench_strangers,
 )
@@ -338,3 +342,49 @@ def test_strangers_are_compared_with_held_out_samples():
     assert min(row["auroc"], row["lof"], row["uniform"]) > 0.9
     assert row["gaussian"] == 0.5  # the same samples
     assert row["alarms"] < 0.2 < row["flagged"]
+
+
+def test_the_best_scaling_of_a_method_has_the_highest_mean_and_a_failure_counts_as_zero():
+    table = pd.DataFrame(
+        [
+            ("first", "opmc", "l2", 0.6), ("second", "opmc", "l2", 0.4),
+            ("first", "opmc", "z", 0.9), ("second", "opmc", "z", ""),
+            ("first", "fmr", "None", 0.3), ("second", "fmr", "None", 0.3),
+        ],
+        columns=["data", "method", "scale", "nmi"],
+    )  # fmt: skip
+    assert bench_rivals.best_scalings(table) == {"opmc": "l2", "fmr": None}
+
+
+def test_a_constant_is_changed_for_one_run_only():
+    from manyview.solver import fitting
+
+    before = fitting.SIZE_PRIOR
+    with bench_defaults._changed("SIZE_PRIOR", 9.0):
+        assert fitting.SIZE_PRIOR == 9.0
+    assert before == fitting.SIZE_PRIOR
+    for name, (module, values) in bench_defaults.CONSTANTS.items():
+        low, high = values
+        assert low < getattr(importlib.import_module(module), name) < high, name
+
+
+def test_blobs_are_as_far_apart_as_said():
+    views, target = bench_defaults.blobs((1, 1), 0)
+    centers = [[view[target == c].mean(axis=0) for c in (0, 1)] for view in views]
+    for first, second in centers:
+        assert np.linalg.norm(first - second) == pytest.approx(bench_defaults.APART, abs=0.3)
+
+
+def test_oracles_choose_by_labels():
+    rows = pd.DataFrame(
+        [
+            {"data": data, "method": method, "acc": acc, "nmi": acc / 2, "status": "done"}
+            for method, values in {
+                "omvcdr": (0.9, 0.2), "opmc": (0.5, 0.6), "fmr": (0.7, 0.1)
+            }.items()
+            for data, acc in zip(("first", "second"), values, strict=True)
+        ]
+    )  # fmt: skip
+    (text,) = bench_quality._oracles(rows)
+    assert "reaches ACC 0.650, NMI 0.325" in text
+    assert "ACC 0.750, NMI 0.375" in text
