@@ -43,7 +43,6 @@ from manyview.engines.memory import InMemory
 from manyview.engines.replay import ReplayEngine
 from manyview.exceptions import ConvergenceWarning, ViewError
 from manyview.inspection.explain import Explanation, explain_fit
-from manyview.model_selection.agreement import most_agreed
 from manyview.model_selection.choice import Choice
 from manyview.model_selection.search import count_clusters
 from manyview.persistence.checkpoint import Checkpoint
@@ -110,10 +109,6 @@ class OMVCDR(
         Smooth the samples along an anchor graph: a first fit finds the neighbors of each sample in
         the joint projections, a second fit clusters the smoothed rows. "auto" smooths if
         scale="auto".
-    quality : {"fast", "best"}, default="fast"
-        "best" fits nine settings, three scalings and three values of λ, and keeps the one whose
-        clusters agree most with those of the others; it takes about ten times as long. With a
-        `scale` other than "auto", only λ varies.
     weight_exponent : float, default=3.0
         Exponent γ > 1 of the space weights. The paper uses 2, which soon puts all weight on one
         space.
@@ -158,10 +153,6 @@ class OMVCDR(
         Cluster of each sample.
     n_clusters_ : int
         Number of clusters, given or chosen.
-    scale_ : None, str or list of str
-        Scaling that was used: `scale`, unless quality="best" chose another.
-    lam_ : float
-        λ that was used.
     choice_ : Choice
         Recommendation that n_clusters="auto" followed; not stored in a model file.
     space_weights_ : ndarray of shape (m,)
@@ -232,7 +223,6 @@ class OMVCDR(
     latent_dims: Sequence[int] | None = param(None, either(NONE, COUNTS))
     scale: str | Sequence[str] | None = param("auto", scale_option())
     smooth: bool | str = param("auto", either(FLAG, one_of("auto")))
-    quality: str = param("fast", one_of("fast", "best"))
     weight_exponent: float = param(3.0, number(above=1))
     init: str = param("k-means++", one_of("k-means++", "random"))
     n_init: int = param(5, COUNT)
@@ -304,9 +294,8 @@ class OMVCDR(
             schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
             limit = self.memory_limit if engine.name == "memory" else None
             check = memory_check(data.n_samples, data.n_features, data.dtype.itemsize, limit)
-            settings = self._choose_settings(k, data[counted], own, schedule, rng)
             names = data.view_names
-            solution, fitted = fit(engine, settings, schedule, names, rng, notify, check)
+            solution, fitted = fit(engine, self._settings(k), schedule, names, rng, notify, check)
             description = describe(engine, solution, data.n_views)
             self._fitted = fitted
             if engine.n_samples < data.n_samples:
@@ -484,7 +473,7 @@ class OMVCDR(
             )
             raise ViewError(msg)
         engine, fitted = self._label(X, present)
-        return -fitted.loss(engine, self.lam_) / engine.n_samples
+        return -fitted.loss(engine, self.lam) / engine.n_samples
 
     def assign(self, X: Any, *, present: Any = None) -> Assignment:
         """Cluster of each sample, its confidence, and the second-best cluster.
@@ -698,30 +687,10 @@ class OMVCDR(
         n, d = data.shape
         return limit_threads(self.n_jobs, float(n) * d * 6 * min(k, 100))
 
-    def _choose_settings(
-        self,
-        k: int,
-        data: MultiViewData,
-        weights: FloatArray | None,
-        schedule: Schedule,
-        rng: np.random.Generator,
-    ) -> Settings:
-        """Settings by the parameters, or those that agree most with others."""
-        settings = self._asked_settings(k)
-        if self.quality == "best":
-            settings = most_agreed(data, weights, settings, schedule, rng)
-        self.scale_, self.lam_ = settings.scale, float(settings.lam)
-        return settings
-
-    def _asked_settings(self, k: int) -> Settings:
-        """Settings by the parameters."""
+    def _settings(self, k: int) -> Settings:
         spaces = (self.n_spaces, self.latent_dims)
         smooth = self.scale == "auto" if self.smooth == "auto" else bool(self.smooth)
         return Settings(k, self.lam, *spaces, self.scale, self.weight_exponent, smooth)
-
-    def _settings(self, k: int) -> Settings:
-        """Settings of the fit."""
-        return replace(self._asked_settings(k), scale=self.scale_, lam=self.lam_)
 
     def _store_assignment(
         self, data: MultiViewData, found: Assignment, counted: Any, rng: np.random.Generator

@@ -72,7 +72,7 @@ def test_a_view_is_judged_by_the_samples_that_have_it():
 
 def test_other_parameters_are_the_defaults_of_the_estimator():
     for scale in ("auto", "z", None):
-        assert settings_of(7, 2.0, scale) == OMVCDR(7, scale=scale)._asked_settings(7)
+        assert settings_of(7, 2.0, scale) == OMVCDR(7, scale=scale)._settings(7)
     assert (Choice(1, True, 1.0, "", pd.DataFrame()).lam, OMVCDR().lam) == (2.0, 2.0)
 
 

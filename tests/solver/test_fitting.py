@@ -122,25 +122,3 @@ def test_assortativity_of_smoothed_rows_is_high_for_clusters_and_low_for_chance(
     assert assortativity(engine, 3) > 0.9
     engine.put_labels(np.random.default_rng(0).permutation(target).astype(np.int32))
     assert assortativity(engine, 3) < 0.5
-
-
-def test_best_keeps_the_setting_that_others_agree_with(monkeypatch):
-    data, target = make_multiview_blobs(200, n_clusters=4, random_state=0, return_X_y=True)
-    model = OMVCDR(4, quality="best", random_state=0).fit(data)
-    assert adjusted_rand_score(target, model.labels_) > 0.98
-    np.testing.assert_array_equal(model.predict(data), model.labels_)
-    again = OMVCDR(4, scale=model.scale_, lam=model.lam_, smooth=True, random_state=0).fit(data)
-    assert adjusted_rand_score(again.labels_, model.labels_) > 0.98
-    fixed = OMVCDR(4, quality="best", scale="z", random_state=0).fit(data)
-    assert fixed.scale_ == "z"
-    assert fixed.lam_ in (0.5, 2.0, 10.0)
-
-
-def test_best_takes_weights_missing_views_and_files(tmp_path):
-    blobs = make_multiview_blobs(150, n_clusters=3, missing_rate=0.2, random_state=0)
-    weights = np.arange(150) % 3
-    model = OMVCDR(3, quality="best", random_state=0).fit(blobs.data, sample_weight=weights)
-    model.save(tmp_path / "model.mv")
-    loaded = OMVCDR.load(tmp_path / "model.mv")
-    assert (loaded.scale_, loaded.lam_) == (model.scale_, model.lam_)
-    np.testing.assert_array_equal(loaded.predict(blobs.data), model.labels_)

@@ -105,8 +105,8 @@ class FitRequest:
         Table of metadata, tested for association with the clusters.
     truth : str, optional
         Known classes: a column of `meta` or of a view, FILE::COLUMN, or a file.
-    quality, seed, lam, starts, max_iter, jobs
-        `quality`, `random_state`, `lam`, `n_init`, `max_iter` and `n_jobs` of OMVCDR.
+    seed, lam, starts, max_iter, jobs
+        `random_state`, `lam`, `n_init`, `max_iter` and `n_jobs` of OMVCDR.
     scale : str
         `scale` of OMVCDR; "none" for None; several are separated by commas.
     engine : str
@@ -130,7 +130,6 @@ class FitRequest:
     truth: str | None = None
     seed: int = 0
     scale: str = "auto"
-    quality: str = "fast"
     lam: float = OMVCDR.lam
     starts: int = 5
     max_iter: int = 100
@@ -149,7 +148,6 @@ class FitRequest:
         scales = self.scale.split(",")
         model = OMVCDR(
             n_clusters=_n_clusters(self.clusters),
-            quality=self.quality,
             lam=self.lam,
             scale=None if self.scale == "none" else scales if len(scales) > 1 else self.scale,
             n_init=self.starts,
@@ -473,10 +471,6 @@ def command(
             help="auto, none, unit, l2, sqrt-l2, z, z-l2, pca-l2, log-pca-l2, or several: a,b.",
         ),
     ] = "auto",
-    quality: Annotated[
-        str,
-        clustering(metavar="HOW", help="fast, or best: ten times as long, several settings."),
-    ] = "fast",
     lam: Annotated[
         float, clustering(metavar="X", help="Coupling between embedding and clusters.")
     ] = OMVCDR.lam,
@@ -516,7 +510,6 @@ def command(
         truth=truth,
         seed=seed,
         scale=scale,
-        quality=quality,
         lam=lam,
         starts=starts,
         max_iter=max_iter,

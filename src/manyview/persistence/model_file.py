@@ -27,8 +27,6 @@ Model = TypeVar("Model", bound=MultiViewClusterer)
 ATTRIBUTES: dict[str, Any] = {
     "labels_": NDArray[np.int32],
     "n_clusters_": int,
-    "scale_": str | tuple[str, ...] | list[str] | None,
-    "lam_": float,
     "space_weights_": FloatArray,
     "confidence_": FloatArray,
     "outlier_score_": FloatArray,

@@ -49,7 +49,6 @@ class TwoStepOMVCDR:
 
 # titles by name of a method, as for `find_method`
 VARIANTS: dict[str, str] = {
-    "omvcdr(quality='best')": "OMVCDR, quality='best'",
     "omvcdr(scale=['sqrt-l2', 'z-l2'], smooth=True)": "OMVCDR without principal components",
     "omvcdr(lam=0.5)": "OMVCDR with λ = 0.5",
     "omvcdr(lam=8)": "OMVCDR with λ = 8",
