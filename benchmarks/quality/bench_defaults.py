@@ -52,6 +52,8 @@ CONSTANTS: dict[str, tuple[str, tuple[Any, ...]]] = {
     "FIRST_COUPLING": ("manyview.solver.fitting", (0.025, 0.1)),
     "UNEVEN": ("manyview.solver.fitting", (0.8, 1.0)),
     "CLEARLY": ("manyview.solver.fitting", (0.05, 0.2)),
+    "SLIGHTLY": ("manyview.solver.fitting", (0.015, 0.06)),
+    "LOOSE": ("manyview.solver.fitting", (0.7, 0.9)),
     "FREE_COUPLING": ("manyview.solver.fitting", (2.5, 10.0)),
     "SIZE_PRIOR": ("manyview.solver.fitting", (0.35, 1.4)),
 }

@@ -31,7 +31,9 @@ FIRST_COUPLING = 0.05
 FIRST_ITERATIONS = 3  # neighbors hardly change later
 INITIAL_SWEEPS = 3  # before the iterations: enough to compare starts
 UNEVEN = 0.9  # effective clusters of the cut, relative to k: below, clusters of any size are tried
-CLEARLY = 0.1  # gain in assortativity for which they are taken
+CLEARLY = 0.1  # gain in assortativity for which they are taken,
+SLIGHTLY = 0.03  # or this, if the other clusters hardly keep neighbors together, as in a cut blob:
+LOOSE = 0.8  # assortativity below which they do not
 FREE_COUPLING = 5.0  # of λ: no preference for equal sizes
 SIZE_PRIOR = 0.7  # a mixture's would be 2, but labels that are not soft empty small clusters
 SAMPLE_ROWS = 10_000  # size of the subset for starts and anchors,
@@ -110,7 +112,8 @@ class _Parts:
             free = self._solve_free(twin, problem, warm)
             fitted.scale_rows(twin)
             kept = [assortativity(rows, settings.n_clusters) for rows in (subset, twin)]
-            if kept[1] >= kept[0] + CLEARLY:
+            needed = SLIGHTLY if kept[0] < LOOSE else CLEARLY
+            if kept[1] >= kept[0] + needed:
                 return self._extend_free(subset, problem, free)
         return self._extend(subset, problem, fitted, solution)
 
