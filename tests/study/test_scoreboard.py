@@ -61,6 +61,14 @@ def test_the_page_holds_every_method_and_set_and_needs_nothing_else(rows, tmp_pa
     assert len(pd.read_csv(tmp_path / "scoreboard_sets.csv")) == 7
 
 
+def test_methods_on_scaled_views_have_short_titles(rows, tmp_path):
+    long = "manyview.study.prescaled:Prescaled(method='ksums', scale='l2')"
+    write_scoreboard(rows.replace({"method": {"ksums": long}}), tmp_path)
+    page = (tmp_path / "scoreboard.html").read_text()
+    assert "ksums, l2" in page
+    assert "Prescaled" not in page
+
+
 def test_variants_alone_have_a_page_too(rows, tmp_path):
     write_scoreboard(rows[rows["method"] == VARIANT], tmp_path)
     assert VARIANTS[VARIANT] in (tmp_path / "scoreboard.html").read_text()

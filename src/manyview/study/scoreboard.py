@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def _render(rows: pd.DataFrame, table: pd.DataFrame) -> str:
     return environment.get_template("scoreboard.html").render(
         methods=_lines(table[~table["is_variant"]]),
         variants=_lines(table[table["is_variant"]]),
-        titles=VARIANTS,
+        titles={str(name): _title(str(name)) for name in table.index},
         names=methods,
         sets=sets,
         metrics=METRICS,
@@ -100,6 +101,12 @@ def _render(rows: pd.DataFrame, table: pd.DataFrame) -> str:
         ours=OURS,
         even=EVEN,
     )
+
+
+def _title(name: str) -> str:
+    """Title of a variant, or of a method on scaled views."""
+    found = re.search(r":Prescaled\(method='(\w+)', scale='?([\w-]+)'?\)", name)
+    return VARIANTS.get(name, name) if found is None else f"{found[1]}, {found[2]}"
 
 
 def _lines(table: pd.DataFrame) -> list[Any]:
