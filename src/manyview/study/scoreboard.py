@@ -44,7 +44,8 @@ def scoreboard(rows: pd.DataFrame) -> pd.DataFrame:
     table["n_sets"] = scores["nmi"].notna().sum()
     for metric, values in scores.items():
         table[metric] = values.mean()
-        spread = done.groupby(["method", "data"])[metric].std(ddof=0)
+        seeds = done.groupby(["method", "data"])[metric]
+        spread = seeds.std(ddof=0).where(seeds.count() > 1)  # one seed has none
         table[f"{metric}_spread"] = spread.groupby("method").mean()
     for metric in ("acc", "nmi"):
         table[f"rank_{metric}"] = friedman_ranks(scores[metric].loc[:, ~is_variant])
