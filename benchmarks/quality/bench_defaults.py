@@ -29,14 +29,13 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 from benchmarks.page import markdown, write_section
+from benchmarks.quality.bench_rivals import LARGE, ROWS, load_some
 from manyview import OMVCDR
 from manyview.datasets import make_citeseq
-from manyview.datasets.benchmark_sets import benchmark_files, load_benchmark
+from manyview.datasets.benchmark_sets import benchmark_files
 from manyview.metrics import evaluate
 from manyview.utils.threads import limit_threads
 
-ROWS = 1000
-LARGE = "mnist70k_4v"  # not in the scoreboard
 QUICK_SETS = ("nutrimouse", "synthetic3d", "msrcv1_5v")
 CELLS = "cells"  # simulated, of eight types
 BLOBS = {"50 : 1": (50, 1), "10 : 3 : 1": (10, 3, 1)}
@@ -128,9 +127,7 @@ def load(data: str) -> tuple[Any, Any]:
         return make_citeseq(random_state=int(draw), return_X_y=True)
     if kind in BLOBS:
         return blobs(BLOBS[kind], int(draw))
-    views, target = load_benchmark(data, return_X_y=True)
-    chosen = np.random.default_rng(0).permutation(len(target))[:ROWS]
-    return views[chosen], target[chosen]
+    return load_some(data)
 
 
 def blobs(sizes: tuple[int, ...], seed: int) -> tuple[list[Any], Any]:

@@ -27,7 +27,13 @@ from benchmarks.quality.bench_rivals import TABLE, best_scalings
 from manyview.study.ablation import VARIANTS
 from manyview.study.benchmark import BenchmarkRequest, benchmark_session
 from manyview.study.methods import find_method, known_methods
-from manyview.study.scoreboard import EVEN, METRICS, scoreboard, write_scoreboard
+from manyview.study.scoreboard import (
+    EVEN,
+    METRICS,
+    scoreboard,
+    short_title,
+    write_scoreboard,
+)
 from manyview.study.statistics import friedman_ranks, mean_scores
 
 ROOT = Path(__file__).parents[2]
@@ -89,20 +95,17 @@ def run(options: argparse.Namespace) -> None:
             BenchmarkRequest(methods=list(VARIANTS), n_seeds=1, **given), options.out, Console()
         )
     if options.rivals or everything:
-        request = BenchmarkRequest(methods=list(rivals()), n_seeds=options.seeds, **given)
+        request = BenchmarkRequest(methods=rivals(), n_seeds=options.seeds, **given)
         benchmark_session(request, options.out, Console())
 
 
-def rivals() -> dict[str, str]:
-    """The other methods under the scaling that suits each best: names, and titles."""
+def rivals() -> list[str]:
+    """Names of the other methods under the scaling that suits each best."""
     if not TABLE.exists():
-        return {}
+        return []
     best = best_scalings(pd.read_csv(TABLE, keep_default_na=False))
     target = "manyview.study.prescaled:Prescaled"
-    return {
-        f"{target}(method={method!r}, scale={scale!r})": f"{method}, {scale}"
-        for method, scale in best.items()
-    }
+    return [f"{target}(method={method!r}, scale={scale!r})" for method, scale in best.items()]
 
 
 def latest(path: Path) -> pd.DataFrame:
@@ -149,7 +152,7 @@ def scoreboard_names() -> list[str]:
 def summary(rows: pd.DataFrame, board: pd.DataFrame) -> str:
     """Text of the page."""
     ours = board.loc["omvcdr"]
-    is_rival = board.index.isin(list(rivals()))
+    is_rival = board.index.isin(rivals())
     text = [
         f"{rows['data'].nunique()} data sets, shuffled rows, five seeds.",
         f"OMVCDR: mean ACC {ours['acc']:.3f}, NMI {ours['nmi']:.3f}; mean rank "
@@ -194,12 +197,11 @@ def _under_best_scaling(rows: pd.DataFrame, board: pd.DataFrame) -> list[str]:
     """Every other method under its best fixed scaling, and the ranks among these."""
     if board.empty:
         return []
-    titles = rivals()
     names = ["omvcdr", *board.index]
     ranks = {m: friedman_ranks(mean_scores(rows, m)[names]) for m in ("acc", "nmi")}
     lines = [
         [
-            titles.get(str(name), "omvcdr"),
+            short_title(str(name)),
             *(f"{mean_scores(rows, m)[name].mean():.3f}" for m in ("acc", "nmi")),
             *(f"{ranks[m][name]:.2f}" for m in ("acc", "nmi")),
         ]
@@ -258,7 +260,7 @@ def _table(board: pd.DataFrame) -> str:
         ranks = ["" if pd.isna(row[f"rank_{m}"]) else f"{row[f'rank_{m}']:.2f}"
                  for m in ("acc", "nmi")]  # fmt: skip
         played = "" if name == "omvcdr" else f"{row['wins']:.0f} : {row['losses']:.0f}"
-        title = VARIANTS.get(str(name), str(name))
+        title = short_title(str(name))
         lines.append([title, *means, *ranks, played, f"{row['relative_time']:.2f}",
                       str(row["n_sets"])])  # fmt: skip
     return markdown(header, lines)

@@ -12,12 +12,15 @@ import argparse
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from manyview.baselines import BASELINES
 from manyview.data.scaling import SCALINGS
+from manyview.data.views import MultiViewData
 from manyview.datasets.benchmark_sets import benchmark_files, load_benchmark
 from manyview.exceptions import DeclinedError, ViewError
 from manyview.metrics import evaluate
@@ -49,9 +52,7 @@ def main() -> None:
 
 def measure(data: str, method: str, scale: str | None, seconds: float) -> dict[str, object]:
     """One row: a method under a scaling, on some rows of a set."""
-    views, target = load_benchmark(data, return_X_y=True)
-    chosen = np.random.default_rng(0).permutation(len(target))[:ROWS]
-    target = target[chosen]
+    views, target = load_some(data)
     row: dict[str, object] = {"data": data, "method": method, "scale": str(scale)}
     model = Prescaled(
         len(np.unique(target)), method=method, scale=scale, random_state=0, time_limit=seconds
@@ -60,11 +61,18 @@ def measure(data: str, method: str, scale: str | None, seconds: float) -> dict[s
     try:
         with limit_threads(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = evaluate(target, model.fit_predict(views[chosen]))
+            found = evaluate(target, model.fit_predict(views))
     except (DeclinedError, ViewError, MemoryError, ValueError, np.linalg.LinAlgError) as error:
         return {**row, "acc": "", "nmi": "", "seconds": "", "reason": type(error).__name__}
     taken = time.perf_counter() - start
     return {**row, "acc": found["acc"], "nmi": found["nmi"], "seconds": taken, "reason": ""}
+
+
+def load_some(data: str) -> tuple[MultiViewData, NDArray[Any]]:
+    """At most `ROWS` samples of a benchmark set, and their classes."""
+    views, target = load_benchmark(data, return_X_y=True)
+    chosen = np.random.default_rng(0).permutation(len(target))[:ROWS]
+    return views[chosen], target[chosen]
 
 
 def best_scalings(table: pd.DataFrame) -> dict[str, str | None]:

@@ -141,7 +141,7 @@ def fit_scalings(
     """Fit the scalings of all views to the moments of their columns.
 
     Principal components are not fitted yet, nor what follows a logarithm: see
-    `solver.components`.
+    `solver.scaled_rows`.
     """
     if scale == AUTO:
         names = [["sqrt-l2"] * len(columns), [suitable(moments) for moments in columns]]

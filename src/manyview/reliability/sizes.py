@@ -19,6 +19,7 @@ from sklearn.cluster import KMeans
 from manyview.data.views import MultiViewData
 from manyview.model_selection.graph import decompose, inside, join_neighbors, modularity
 from manyview.model_selection.sample import locate
+from manyview.solver.fitting import n_effective
 from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray, IntArray
 
@@ -117,10 +118,8 @@ def _merge(graph: sparse.csr_array, pieces: IntArray, n_clusters: int) -> IntArr
 
 
 def _n_effective(labels: IntArray) -> float:
-    """Exponential of the entropy of the sizes: k, if all k are equal."""
-    shares = np.bincount(labels) / len(labels)
-    shares = shares[shares > 0]
-    return float(np.exp(-(shares * np.log(shares)).sum()))
+    """Effective clusters of labels."""
+    return n_effective(np.bincount(labels).astype(np.float64))
 
 
 def _sizes(labels: IntArray) -> str:

@@ -100,7 +100,7 @@ class _Parts:
         once = replace(short, n_init=1, max_iter=most, final_sweeps=1)
         first = solve(subset, problem, once, rng, self.on_step)
         anchor_graph, cut_sizes = fit_anchor_graph(subset, first.model, n_anchors, rng)
-        is_uneven = _n_effective(cut_sizes) <= UNEVEN * settings.n_clusters
+        is_uneven = n_effective(cut_sizes) <= UNEVEN * settings.n_clusters
         twin = subset.twin() if is_uneven else None
         smooth_rows(subset, anchor_graph.tables)
         warm = replace(short, n_warm=2, stop_early=True)
@@ -168,7 +168,7 @@ def _build_smoothed(engine: Engine, settings: Settings, problem: Problem) -> Pro
     return measure_problem(engine, settings, scalings, n_present=np.array([float(len(scalings))]))
 
 
-def _n_effective(sizes: FloatArray) -> float:
+def n_effective(sizes: FloatArray) -> float:
     """Exponential of the entropy of the sizes: k, if all k are equal."""
     shares = sizes[sizes > 0] / sizes.sum()
     return float(np.exp(-np.sum(shares * np.log(shares))))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.baselines import BASELINES
 from manyview.baselines._base import Budget
 from manyview.baselines._scaling import scaled_views
 from manyview.data.views import MultiViewData
+from manyview.study.methods import find_method
 
 
 class Prescaled:
@@ -63,12 +62,12 @@ class Prescaled:
         -------
         ndarray of shape (n_samples,), int32
         """
-        kind = BASELINES[self.method]
-        limits = {"time_limit": self.time_limit, "memory_limit": self.memory_limit}
-        wanted = {**limits, "random_state": self.random_state, "scale": None}
-        takes = inspect.signature(kind).parameters
-        model = kind(
-            self.n_clusters, **{name: value for name, value in wanted.items() if name in takes}
+        model = find_method(self.method).make(
+            n_clusters=self.n_clusters,
+            random_state=self.random_state,
+            scale=None,
+            time_limit=self.time_limit,
+            memory_limit=self.memory_limit,
         )
         data = MultiViewData.of(views)
         budget = Budget(self.method, self.time_limit, self.memory_limit)

@@ -89,7 +89,7 @@ def _render(rows: pd.DataFrame, table: pd.DataFrame) -> str:
     return environment.get_template("scoreboard.html").render(
         methods=_lines(table[~table["is_variant"]]),
         variants=_lines(table[table["is_variant"]]),
-        titles={str(name): _title(str(name)) for name in table.index},
+        titles={str(name): short_title(str(name)) for name in table.index},
         names=methods,
         sets=sets,
         metrics=METRICS,
@@ -104,7 +104,7 @@ def _render(rows: pd.DataFrame, table: pd.DataFrame) -> str:
     )
 
 
-def _title(name: str) -> str:
+def short_title(name: str) -> str:
     """Title of a variant, or of a method on scaled views."""
     found = re.search(r":Prescaled\(method='(\w+)', scale='?([\w-]+)'?\)", name)
     return VARIANTS.get(name, name) if found is None else f"{found[1]}, {found[2]}"
