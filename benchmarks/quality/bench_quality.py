@@ -198,6 +198,7 @@ def _under_best_scaling(rows: pd.DataFrame, board: pd.DataFrame) -> list[str]:
     if board.empty:
         return []
     names = ["omvcdr", *board.index]
+    n_seeds = rows[rows["method"].isin(board.index)]["seed"].nunique()
     ranks = {m: friedman_ranks(mean_scores(rows, m)[names]) for m in ("acc", "nmi")}
     lines = [
         [
@@ -210,7 +211,7 @@ def _under_best_scaling(rows: pd.DataFrame, board: pd.DataFrame) -> list[str]:
     return [
         "The same methods, each under the one scaling of our list that suits it best over all "
         "sets ([rival_scalings.csv](results/rival_scalings.csv), chosen by NMI on at most 1000 "
-        "samples of each set, so with the labels):",
+        f"samples of each set, so with the labels); seeds: {n_seeds}.",
         "",
         markdown(["method, scaling", "ACC", "NMI", "rank ACC", "rank NMI"], lines),
     ]
