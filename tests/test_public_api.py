@@ -43,7 +43,7 @@ def test_names_are_listed_where_they_are_public_and_nowhere_else():
 @pytest.mark.parametrize(
     "names",
     [
-        ("manyview", "OMVCDR MultiViewData estimate_cost open_rows"),
+        ("manyview", "OMVCDR MultiViewData estimate_cost open_rows remove_checkpoint"),
         ("manyview.data", "Rows open_rows"),
         ("manyview.baselines", "PublishedOMVCDR BASELINES"),
         (

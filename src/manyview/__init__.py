@@ -9,5 +9,13 @@ from manyview.cost import estimate_cost
 from manyview.data.opening import open_rows
 from manyview.data.views import MultiViewData
 from manyview.omvcdr import OMVCDR
+from manyview.persistence.checkpoint import remove_checkpoint
 
-__all__ = ["OMVCDR", "MultiViewData", "__version__", "estimate_cost", "open_rows"]
+__all__ = [
+    "OMVCDR",
+    "MultiViewData",
+    "__version__",
+    "estimate_cost",
+    "open_rows",
+    "remove_checkpoint",
+]

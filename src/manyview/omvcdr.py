@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self, cast
@@ -45,7 +45,7 @@ from manyview.exceptions import ConvergenceWarning, ViewError
 from manyview.inspection.explain import Explanation, explain_fit
 from manyview.model_selection.choice import Choice
 from manyview.model_selection.search import count_clusters
-from manyview.persistence.checkpoint import Checkpoint
+from manyview.persistence.checkpoint import open_checkpoint, remove_checkpoint
 from manyview.persistence.model_file import load_model, save_model
 from manyview.reliability.calibration import memberships
 from manyview.reliability.outliers import fit_outliers, outlier_scores, with_threshold
@@ -247,6 +247,7 @@ class OMVCDR(
         present: Any = None,
         callback: OnStep | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        keep_checkpoint: bool = False,
     ) -> Self:
         """Cluster the samples.
 
@@ -268,7 +269,10 @@ class OMVCDR(
         checkpoint : str or path, optional
             Folder that stores the results of the passes over the data until the fit is done. A
             fit that was killed resumes when it is called again with the same folder, data and
-            parameters, and gives the same result.
+            parameters (but for `n_jobs`, `memory_limit` and `verbose`), and gives the same result.
+        keep_checkpoint : bool, default=False
+            Keep the folder when the fit is done, so that a process killed before the model is
+            saved repeats little; `manyview.remove_checkpoint` removes it.
 
         Returns
         -------
@@ -278,41 +282,54 @@ class OMVCDR(
         data = validate_views(self, X, present=present)
         warn_of_doubts(self, data)
         weights = checked_weights(sample_weight, data.n_samples, min_samples(self))
-        counted = slice(None) if weights is None or weights.all() else weights > 0
-        k = self._count_clusters(data[counted])
+        k = self._count_clusters(data[_counted(weights)])
         rng = generator(self.random_state)
         rows = self._choose_engine(data)
-        journal = None
-        if checkpoint is not None:
-            asked = {**self.get_params(deep=False), "n_clusters": k}
-            journal = Checkpoint(checkpoint, asked, data, weights, rng)
-        engine: Engine = rows if journal is None else ReplayEngine(rows, journal)
+        asked = {**self.get_params(deep=False), "n_clusters": k}
         on_step = sklearn_callbacks(self, make_callback(callback, self.verbose), X)
-        with self._threads(data, k), on_step as notify:
-            own = None if weights is None else weights[counted]
-            engine.load(data[counted], own)
-            schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
-            limit = self.memory_limit if engine.name == "memory" else None
-            check = memory_check(data.n_samples, data.n_features, data.dtype.itemsize, limit)
-            names = data.view_names
-            solution, fitted = fit(engine, self._settings(k), schedule, names, rng, notify, check)
-            description = describe(engine, solution, data.n_views)
-            self._fitted = fitted
-            if engine.n_samples < data.n_samples:
-                fitted = fitted.label(engine, data)
-            found = fitted.assignment(engine)
-            self._store_assignment(data, found, counted, rng.spawn(1)[0])
-            self._score_fit(engine, data, np.arange(data.n_samples)[counted], rng)
+        with ExitStack() as stack:
+            engine: Engine = rows
+            if checkpoint is not None:
+                opened = open_checkpoint(checkpoint, asked, data, weights, rng)
+                engine = ReplayEngine(rows, stack.enter_context(opened))
+            stack.enter_context(self._threads(data, k))
+            self._fit_rows(engine, data, weights, k, rng, stack.enter_context(on_step))
+        self._remember(X, data)
+        self.__dict__.pop("_batches", None)  # batches before this fit no longer count
+        if checkpoint is not None and not keep_checkpoint:
+            remove_checkpoint(checkpoint)
+        return self
+
+    def _fit_rows(
+        self,
+        engine: Engine,
+        data: MultiViewData,
+        weights: FloatArray | None,
+        k: int,
+        rng: np.random.Generator,
+        notify: OnStep,
+    ) -> None:
+        """Fit with the rows of an engine, and set the fitted attributes."""
+        counted = _counted(weights)
+        engine.load(data[counted], None if weights is None else weights[counted])
+        schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
+        limit = self.memory_limit if engine.name == "memory" else None
+        check = memory_check(data.n_samples, data.n_features, data.dtype.itemsize, limit)
+        names = data.view_names
+        solution, fitted = fit(engine, self._settings(k), schedule, names, rng, notify, check)
+        description = describe(engine, solution, data.n_views)
+        self._fitted = fitted
+        if engine.n_samples < data.n_samples:
+            fitted = fitted.label(engine, data)
+        found = fitted.assignment(engine)
+        data.check_unchanged()
+        self._store_assignment(data, found, counted, rng.spawn(1)[0])
+        self._score_fit(engine, data, np.arange(data.n_samples)[counted], rng)
         self._store_solution(solution)
         self._store_model(description)
         self.n_clusters_, self.engine_ = k, engine.name
         scalings = solution.model.problem.scalings
         self.scalings_ = [(data.view_names[scaling.view], scaling.name) for scaling in scalings]
-        self._remember(X, data)
-        self.__dict__.pop("_batches", None)  # batches before this fit no longer count
-        if journal is not None:
-            journal.clear()
-        return self
 
     def _score_fit(
         self, engine: Engine, data: MultiViewData, counted: NDArray[Any], rng: np.random.Generator
@@ -677,7 +694,9 @@ class OMVCDR(
         data = validate_new_views(self, X, present=present)
         engine = self._choose_engine(data)
         with self._threads(data, self.n_clusters_):
-            return engine, self._fitted.label(engine, data)
+            fitted = self._fitted.label(engine, data)
+        data.check_unchanged()
+        return engine, fitted
 
     def _choose_engine(self, data: MultiViewData) -> InMemory:
         return choose_engine(self.engine, self.device, data, self.memory_limit)
@@ -762,7 +781,7 @@ class OMVCDR(
                 f"max_iter={self.max_iter} iterations; the clusters are usable. Raise "
                 "max_iter to let it finish."
             )
-            warnings.warn(msg, ConvergenceWarning, stacklevel=3)
+            warnings.warn(msg, ConvergenceWarning, stacklevel=4)
 
     def _store_model(self, description: Description) -> None:
         """Set the fitted attributes of the model."""
@@ -809,3 +828,8 @@ class OMVCDR(
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _counted(weights: FloatArray | None) -> Any:
+    """Index of the samples with a weight above zero."""
+    return slice(None) if weights is None or weights.all() else weights > 0

@@ -48,6 +48,7 @@ from manyview.io.classes import column_of, find_classes
 from manyview.io.on_disk import is_pattern
 from manyview.omvcdr import OMVCDR
 from manyview.persistence.atomic import write_text
+from manyview.persistence.checkpoint import is_checkpoint
 from manyview.report import describe_fit, render_fit
 from manyview.report.truth import as_classes
 from manyview.utils.types import FloatArray
@@ -262,6 +263,7 @@ def fit_run(
                 truth=inputs.truth,
                 images=inputs.images,
             )
+        views.data.check_unchanged()
         _write(folder, model, _names(views), result)
     show_notes(notes[len(views.notes) :], console)
     show_result(result, out, console)
@@ -358,13 +360,20 @@ def _fit(
     if isinstance(k, int) and k > n_samples:
         msg = f"--clusters is {k}, and there are {n_samples} samples; set a smaller number."
         raise NotEnoughSamplesError(msg)
-    if passes.exists():
-        console.print("Resuming an earlier run that was stopped.")
+    is_long = any(isinstance(view, Rows) for view in loaded.data.views)
+    if is_checkpoint(passes):
+        resuming = "Resuming an earlier run that was stopped."
+        replacing = "The folder has an unfinished run with rows on disk; this one replaces it."
+        console.print(resuming if is_long else replacing)
     with warnings.catch_warnings(record=True) as caught, fit_bar(console) as on_step:
         warnings.simplefilter("always")
         start = time.perf_counter()
-        is_long = any(isinstance(view, Rows) for view in loaded.data.views)
-        model.fit(loaded.data, callback=on_step, checkpoint=passes if is_long else None)
+        model.fit(
+            loaded.data,
+            callback=on_step,
+            checkpoint=passes if is_long else None,
+            keep_checkpoint=True,  # until the results have their names
+        )
         seconds = time.perf_counter() - start
     said = [str(warning.message) for warning in caught]
     if hasattr(model, "choice_") and model.choice_.sentence not in said:

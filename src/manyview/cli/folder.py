@@ -1,20 +1,29 @@
-"""The output folder of a run: exactly five files, written all or none."""
+"""The output folder of a run: exactly five files, written all or none.
+
+The files are made in a hidden folder. When they are complete it is renamed, in one step; then the
+files of an earlier run are removed and the new ones moved to their names. A run that is killed
+before the renaming leaves the folder as it was; after it, the next run finishes the moves. So the
+files of two runs are never mixed.
+"""
 
 from __future__ import annotations
 
 import errno
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryFile
 
 import pandas as pd
 
-from manyview.persistence.atomic import atomic_path
+from manyview.persistence.atomic import atomic_path, only_process, sync_folder
+from manyview.persistence.checkpoint import remove_checkpoint
 
 MODEL = "model.mv"
-PASSES = ".passes"  # journal of an unfinished fit
 FILES = ("labels.csv", "labels.parquet", MODEL, "result.json", "report.html")
+PASSES = ".passes"  # journal of a fit, until its results have their names
+NEW, COMPLETE, LOCK = ".manyview-new", ".manyview-complete", ".manyview-lock"
 
 
 @contextmanager
@@ -24,42 +33,81 @@ def run_folder(out: Path) -> Iterator[Path]:
     Parameters
     ----------
     out : path
-        The folder; it may be missing, empty, or that of an earlier run.
+        The folder; it may be missing, empty, or that of an earlier run. One run at a time may
+        write to it.
 
     Yields
     ------
     pathlib.Path
-        A temporary folder inside it, for the files of `FILES`. They are moved to `out` one by one
-        when the block ends; after an error or Ctrl-C, `out` is unchanged.
+        A temporary folder inside it, for the files of `FILES`. They are moved to `out` when the
+        block ends; after an error or Ctrl-C, `out` is unchanged.
     """
     _check(out)
     absent = [folder for folder in (out, *out.parents) if not folder.exists()]
+    taken = f"Another run writes to {out} now. Wait for it, or set another --out."
     try:
-        with _temporary_folder(out) as temporary:
-            yield Path(temporary)
-            for name in FILES:
-                (Path(temporary) / name).replace(out / name)
+        _make(out)
+        with only_process(out / LOCK, taken):
+            _finish_moves(out)
+            _check(out)
+            with _new_folder(out) as new:
+                yield new
+                sync_folder(new)
+                new.replace(out / COMPLETE)
+            _finish_moves(out)
+            remove_checkpoint(out / PASSES)
     except BaseException as error:
         for folder in absent:
             with suppress(OSError):  # not made, or not empty
                 folder.rmdir()
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-            msg = (
-                f"The disk of {out} is full, so nothing was written. Free some space, or set "
-                "another --out."
-            )
-            raise OSError(msg) from error
+            raise OSError(_no_room(out, error)) from error
         raise
 
 
-def _temporary_folder(out: Path) -> TemporaryDirectory[str]:
-    """A temporary folder inside `out`; fails before the run if `out` is not writable."""
+def _make(out: Path) -> None:
+    """Make a folder; refuse one that is not writable before the run."""
     try:
         out.mkdir(parents=True, exist_ok=True)
-        return TemporaryDirectory(prefix=".", dir=out)
+        TemporaryFile(dir=out).close()
     except OSError as error:
         msg = f"The folder {out} cannot be written to ({error.strerror}). Set another --out."
         raise OSError(msg) from error
+
+
+@contextmanager
+def _new_folder(out: Path) -> Iterator[Path]:
+    """An empty folder for new files; what a killed run left in it is removed."""
+    new = out / NEW
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir()
+    try:
+        yield new
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _finish_moves(out: Path) -> None:
+    """Give complete results their names; a run that was killed meanwhile may have begun."""
+    complete = out / COMPLETE
+    if not complete.is_dir():
+        return
+    left = [name for name in FILES if (complete / name).exists()]
+    for name in left:
+        (out / name).unlink(missing_ok=True)
+    for name in left:
+        (complete / name).replace(out / name)
+    shutil.rmtree(complete)
+    sync_folder(out)
+
+
+def _no_room(out: Path, error: OSError) -> str:
+    """What to do about a full disk."""
+    where = error.filename or out
+    return (
+        f"The disk is full: there is no room for {where}. Free some space and run the same command "
+        f"again; what was in {out} is unchanged, and a fit with rows on disk goes on where it was."
+    )
 
 
 def _check(out: Path) -> None:
@@ -69,7 +117,8 @@ def _check(out: Path) -> None:
         raise NotADirectoryError(msg)
     found = {path.name for path in out.iterdir()} if out.exists() else set()
     inside = sorted(name for name in found if not name.startswith("."))
-    others = [name for name in inside if name not in FILES] if MODEL in inside else inside
+    is_run = MODEL in inside or COMPLETE in found
+    others = [name for name in inside if name not in FILES] if is_run else inside
     if others:
         msg = (
             f"The folder {out} holds {', '.join(others[:3])}{' …' if len(others) > 3 else ''}; "

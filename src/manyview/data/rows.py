@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from stat import S_ISDIR
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from manyview.exceptions import ViewError
 from manyview.utils.types import IntArray
 
 PIECE_BYTES = 1 << 24  # maximum size of a read for scattered rows
+LOOKING = 0.05  # share of the time that may be spent on looking whether files have changed
 DENSE = 8  # if more than one row in this many is wanted, whole pieces are read
 
 
@@ -35,6 +39,7 @@ class Rows(ABC):
     dtype: np.dtype[Any]
     ndim = 2
     grain = 1  # rows per chunk of the file, which can only be read as a whole
+    _look_again = 0.0  # time from which on a read looks whether the files have changed
 
     @property
     @abstractmethod
@@ -44,6 +49,18 @@ class Rows(ABC):
     @abstractmethod
     def fingerprint(self) -> str:
         """Digest of paths, sizes, times and shape, to detect changes of the files."""
+
+    @abstractmethod
+    def check_unchanged(self) -> None:
+        """Raise ViewError if a file has changed or vanished since it was opened."""
+
+    def _check_sometimes(self) -> None:
+        """Check after a read, unless that would take long: an array may be thousands of files."""
+        start = time.monotonic()
+        if start >= self._look_again:
+            self.check_unchanged()
+            now = time.monotonic()
+            self._look_again = now + (now - start) / LOOKING
 
     @abstractmethod
     def _fill(self, start: int, out: NDArray[Any]) -> None:
@@ -73,6 +90,7 @@ class Rows(ABC):
         assert out.flags.c_contiguous
         if out.size:
             self._fill(start, out)
+            self._check_sometimes()
         return out
 
     def take(self, rows: IntArray) -> NDArray[Any]:
@@ -129,16 +147,19 @@ class Rows(ABC):
             if rows.shape != (len(self),):
                 msg = f"a mask of shape {rows.shape} does not match {len(self)} rows"
                 raise IndexError(msg)
-            return self if rows.all() else self.take(np.flatnonzero(rows))
+            if rows.all():
+                return self
+            rows = np.flatnonzero(rows)
         outside = rows[(rows < -len(self)) | (rows >= len(self))]
         if outside.size:
             msg = f"row {outside[0]} is out of range for {len(self)} rows"
             raise IndexError(msg)
         rows = np.where(rows < 0, rows + len(self), rows).astype(np.intp)
-        if np.all(rows[1:] >= rows[:-1]):
-            return self.take(rows)
-        wanted, align_samples = np.unique(rows, return_inverse=True)
-        return self.take(wanted)[align_samples]
+        is_sorted = bool(np.all(rows[1:] >= rows[:-1]))
+        wanted, positions = (rows, None) if is_sorted else np.unique(rows, return_inverse=True)
+        taken = self.take(wanted)
+        self._check_sometimes()
+        return taken if positions is None else taken[positions]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """All rows, read into memory."""
@@ -159,25 +180,41 @@ class File(Rows):
     def __init__(self, path: Path, key: str | None = None) -> None:
         self.path = path.resolve()
         self.key = key
+        self._state, self._n_bytes = self._look()  # before anything else is read
 
     @property
     def nbytes(self) -> int:
         """Bytes of the file."""
-        return self._stored()[1]
+        return self._n_bytes
 
     def fingerprint(self) -> str:
         """Digest of path, sizes, times and shape."""
-        return _digest(self.path, self.key, *self._stored(), self.shape, self.dtype)
+        return _digest(self.path, self.key, self._state, self.shape, self.dtype)
 
-    def _stored(self) -> tuple[int, int, int]:
-        """Number of files, their bytes, and the time of the last change."""
-        inside = self.path.rglob("*") if self.path.is_dir() else [self.path]
-        stats = [file.stat() for file in inside]
-        return (
-            len(stats),
-            sum(stat.st_size for stat in stats),
-            max(stat.st_mtime_ns for stat in stats),
-        )
+    def check_unchanged(self) -> None:
+        """Raise ViewError if the file has changed or vanished since it was opened."""
+        try:
+            state, _ = self._look()
+        except OSError:
+            state = "vanished"
+        if state != self._state:
+            what = "vanished" if state == "vanished" else "changed"
+            msg = (
+                f"{self.path} has {what} since it was opened, so its rows cannot be trusted; "
+                "expected files that stay as they are. Run again when it is complete."
+            )
+            raise ViewError(msg)
+
+    def _look(self) -> tuple[str, int]:
+        """Digest of the names, sizes and times of the files, and the sum of the sizes."""
+        inside = sorted(self.path.rglob("*")) if self.path.is_dir() else [self.path]
+        state, n_bytes = hashlib.sha256(), 0
+        for file in inside:
+            stat = file.stat()
+            if not S_ISDIR(stat.st_mode):
+                state.update(f"{file}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode())
+                n_bytes += stat.st_size
+        return state.hexdigest(), n_bytes
 
     def side_names(self) -> list[str]:
         """Columns or arrays of the file that may hold the names of its rows."""
@@ -210,6 +247,10 @@ class Part(Rows):
     def fingerprint(self) -> str:
         """Digest of the source and the slice."""
         return _digest(self.source.fingerprint(), self.start, self.shape)
+
+    def check_unchanged(self) -> None:
+        """Raise ViewError if a file has changed or vanished since it was opened."""
+        self.source.check_unchanged()
 
     def take(self, rows: IntArray) -> NDArray[Any]:
         """Read some rows, with few others."""
@@ -250,6 +291,11 @@ class Joined(Rows):
     def fingerprint(self) -> str:
         """Digest of all parts."""
         return _digest(*(part.fingerprint() for part in self.parts))
+
+    def check_unchanged(self) -> None:
+        """Raise ViewError if a file has changed or vanished since it was opened."""
+        for part in self.parts:
+            part.check_unchanged()
 
     def take(self, rows: IntArray) -> NDArray[Any]:
         """Read some rows, with few others."""
@@ -293,6 +339,10 @@ class Picked(Rows):
         """Digest of the source and the order."""
         order = hashlib.sha256(self.positions.tobytes()).hexdigest()
         return _digest(self.source.fingerprint(), order)
+
+    def check_unchanged(self) -> None:
+        """Raise ViewError if a file has changed or vanished since it was opened."""
+        self.source.check_unchanged()
 
     def take(self, rows: IntArray) -> NDArray[Any]:
         """Read some rows; the source is read in its own order."""

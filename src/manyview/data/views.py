@@ -236,6 +236,12 @@ class MultiViewData:
         """The same views, all in memory."""
         return replace(self, views=self.arrays)
 
+    def check_unchanged(self) -> None:
+        """Raise ViewError if a file of a view has changed or vanished since it was opened."""
+        for view in self.views:
+            if isinstance(view, Rows):
+                view.check_unchanged()
+
     def in_order(self, view_names: Sequence[str]) -> MultiViewData:
         """The same views in the given order of names."""
         order = [self.view_names.index(name) for name in view_names]

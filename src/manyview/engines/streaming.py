@@ -200,11 +200,22 @@ class _Scratch:
             self._used += array.nbytes
             weakref.finalize(array, self._release, array.nbytes)
             return array
-        with tempfile.TemporaryFile() as file:
-            file.truncate(array.nbytes)
-            mapped = np.memmap(file, array.dtype, "r+", shape=array.shape)
-        mapped[...] = array
-        return np.asarray(mapped)
+        return self._write(array)
+
+    def _write(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The same values in a file; written, since a page of a map without room is a crash."""
+        try:
+            with tempfile.TemporaryFile() as file:
+                file.write(np.ascontiguousarray(array).data)
+                file.flush()
+                return np.asarray(np.memmap(file, array.dtype, "r+", shape=array.shape))
+        except OSError as error:
+            msg = (
+                f"There is no room for {array.nbytes / 1e6:.0f} MB of scratch files in "
+                f"{tempfile.gettempdir()} ({error.strerror or error}). Free some space there, set "
+                "TMPDIR to another folder, or raise memory_limit."
+            )
+            raise OSError(msg) from error
 
     def _release(self, n_bytes: int) -> None:
         self._used -= n_bytes
