@@ -14,6 +14,7 @@ import typer
 
 from manyview._version import __version__
 from manyview.cli import benchmark, choose, cite, datasets, demo, fit, predict, report, reproduce
+from manyview.utils import interruption
 
 __all__ = ["app", "main", "options"]
 
@@ -21,7 +22,6 @@ __all__ = ["app", "main", "options"]
 USER_ERRORS = (ValueError, OSError, ImportError, MemoryError)
 # some versions of typer vendor click, others depend on it
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
-INTERRUPTED = 130
 
 app = typer.Typer(
     name="manyview",
@@ -43,14 +43,12 @@ def main() -> None:
     except UsageError as error:
         sys.exit(_refuse(error))
     except (KeyboardInterrupt, typer.Abort):
-        code = INTERRUPTED
+        interruption.leave()
     except USER_ERRORS as error:
         if is_debugging:
             raise
         typer.echo(f"manyview: {_sentence(error)}", err=True)
         code = 2
-    if code == INTERRUPTED:
-        typer.echo("manyview: stopped by Ctrl-C; no incomplete file was left.", err=True)
     sys.exit(code or 0)
 
 
