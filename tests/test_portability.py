@@ -29,14 +29,15 @@ from manyview import OMVCDR
 from manyview.datasets import make_multiview_blobs
 from manyview.persistence.atomic import RowLog
 
+locks = []
+windows = types.SimpleNamespace(LK_NBLCK=2, LK_UNLCK=0, locking=lambda *call: locks.append(call[1]))
+sys.modules["msvcrt"] = windows
 data = make_multiview_blobs(60, (5, 8), n_clusters=3, random_state=0).data
 model = OMVCDR(3, random_state=0).fit(data)
 model.save("model.mv")
 assert (OMVCDR.load("model.mv").predict(data) == model.labels_).all()
 
-locks = []
-windows = types.SimpleNamespace(LK_NBLCK=2, LK_UNLCK=0, locking=lambda *call: locks.append(call[1]))
-sys.modules["msvcrt"] = windows
+locks.clear()
 log = RowLog("rows.jsonl")
 log.append({"i": 0})
 log.append({"i": 1})

@@ -9,6 +9,7 @@ __all__ = [
     "DeclinedError",
     "EngineUnavailableError",
     "FetchError",
+    "MemoryLimitError",
     "ModelFileError",
     "NotEnoughSamplesError",
     "NotFittedError",
@@ -42,6 +43,10 @@ class ModelFileError(ValueError):
 
 class CheckpointError(ValueError):
     """A fit cannot be resumed; the message says what differs and what to do."""
+
+
+class MemoryLimitError(MemoryError):
+    """A fit would need more than `memory_limit`; nothing was computed yet."""
 
 
 class DataWarning(UserWarning):

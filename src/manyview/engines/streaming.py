@@ -23,6 +23,7 @@ from manyview.data.rows import Rows
 from manyview.data.views import MultiViewData
 from manyview.engines import BLOCK_BYTES, ROW_BYTES, rows_per_block
 from manyview.engines.memory import InMemory
+from manyview.exceptions import MemoryLimitError
 from manyview.kernels import Kernels
 from manyview.kernels.block import CHUNK_ROWS, Block
 from manyview.utils.memory import installed_memory
@@ -55,7 +56,7 @@ class Plan:
                 f"Streaming {n_samples} samples needs about {needed / 1e6:.0f} MB; "
                 f"memory_limit allows {limit / 1e6:.0f} MB. Raise memory_limit."
             )
-            raise MemoryError(msg)
+            raise MemoryLimitError(msg)
         if block_rows is None:
             block_rows = rows_per_block(row_bytes, min(BLOCK_BYTES, free / 2 / BLOCKS_HELD))
         return cls(block_rows, free - BLOCKS_HELD * block_rows * row_bytes)

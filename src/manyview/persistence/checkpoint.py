@@ -24,7 +24,7 @@ from scipy import sparse
 from manyview._version import __version__
 from manyview.data.rows import Rows
 from manyview.data.views import MultiViewData
-from manyview.exceptions import CheckpointError, ModelFileError
+from manyview.exceptions import CheckpointError, MemoryLimitError, ModelFileError, ViewError
 from manyview.persistence.archive import read_archive, write_archive
 from manyview.persistence.atomic import atomic_path, only_process, sync_folder, temporary_names
 from manyview.persistence.encoding import decode, encode
@@ -148,8 +148,8 @@ def open_checkpoint(
     Yields
     ------
     Checkpoint
-        It stays if the block fails after a pass, and if it does not fail: `remove_checkpoint`
-        removes it.
+        It stays at the end, and if the block fails, unless no fit could go on with it: none was
+        begun, or the data are no longer the same. `remove_checkpoint` removes it.
     """
     folder = Path(folder)
     is_new = not folder.exists()
@@ -163,11 +163,23 @@ def open_checkpoint(
             _begin(folder, _identity(parameters, data, weights), rng)
             journal = Checkpoint(folder, int(str(parameters["n_clusters"])))
             yield journal
-    finally:
-        if journal is not None and journal.n_passes == 0:
+    except BaseException as error:
+        if journal is not None and _is_useless(journal, data, error):
             remove_checkpoint(folder)
         elif is_new and not any(folder.iterdir()):
             folder.rmdir()
+        raise
+
+
+def _is_useless(journal: Checkpoint, data: MultiViewData, error: BaseException) -> bool:
+    """Whether no fit can go on with a journal."""
+    if isinstance(error, MemoryLimitError) or journal.n_passes == 0:
+        return True
+    try:
+        data.check_unchanged()
+    except ViewError:
+        return True
+    return False
 
 
 def is_checkpoint(folder: str | os.PathLike[str]) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator
 
 from manyview.engines import Engine, rows_per_block
+from manyview.exceptions import MemoryLimitError
 from manyview.solver.alternation import Schedule, refine, solve
 from manyview.solver.anchor_graph import (
     assortativity,
@@ -195,6 +196,6 @@ def memory_check(
                 f"allows {limit / 1e6:.0f} MB. Raise it, use smaller latent_dims, or pass "
                 "engine='stream'."
             )
-            raise MemoryError(msg)
+            raise MemoryLimitError(msg)
 
     return check
