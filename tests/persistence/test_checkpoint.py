@@ -67,6 +67,47 @@ def test_a_stopped_fit_goes_on_and_leaves_nothing(data, folder, whole):
     assert not folder.exists()
 
 
+SETTINGS = {
+    "as given": ({"scale": None, "n_init": 1}, 0),
+    "default": ({}, 0),
+    "some without weight": ({"scale": "z"}, 60),
+    "smoothed, some without weight": ({"scale": "z", "smooth": True}, 60),
+}
+
+
+@pytest.mark.parametrize(("settings", "n_without"), SETTINGS.values(), ids=SETTINGS)
+def test_a_fit_stopped_after_any_pass_gives_the_same_result(
+    data, tmp_path, settings, n_without, monkeypatch
+):
+    weights = np.ones(len(data))
+    weights[:n_without] = 0
+
+    def fit(**more):
+        model = OMVCDR(3, max_iter=4, random_state=0, **settings)
+        return model.fit(data, sample_weight=weights, **more)
+
+    whole, write = fit(), Checkpoint.write
+    stop_after, is_done = [0], False
+
+    def write_or_stop(self, number, *rest):
+        write(self, number, *rest)
+        if number == stop_after[0]:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Checkpoint, "write", write_or_stop)
+    while not is_done:
+        try:
+            fit(checkpoint=tmp_path / "passes")
+            is_done = True
+        except KeyboardInterrupt:
+            stop_after[0], n = -1, stop_after[0] + 1
+            resumed = fit(checkpoint=tmp_path / "passes")
+            stop_after[0] = n
+            for name in ("labels_", "_margins", "outlier_score_", "objective_"):
+                np.testing.assert_array_equal(getattr(resumed, name), getattr(whole, name), f"{n}")
+    assert stop_after[0] > 20
+
+
 @pytest.mark.parametrize("pattern", ["labels-*.npy", "pass-000003.mv", "journal.mv"])
 def test_a_journal_with_a_missing_file_is_refused_and_left_as_it_is(data, folder, pattern):
     for path in folder.glob(pattern):

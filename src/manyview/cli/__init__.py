@@ -22,6 +22,7 @@ __all__ = ["app", "main", "options"]
 USER_ERRORS = (ValueError, OSError, ImportError, MemoryError)
 # some versions of typer vendor click, others depend on it
 UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+INTERRUPTED = 130
 
 app = typer.Typer(
     name="manyview",
@@ -49,6 +50,8 @@ def main() -> None:
             raise
         typer.echo(f"manyview: {_sentence(error)}", err=True)
         code = 2
+    if code == INTERRUPTED:  # some versions of typer return this, others raise
+        interruption.leave()
     sys.exit(code or 0)
 
 

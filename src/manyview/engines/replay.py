@@ -3,13 +3,13 @@
 A fit that resumes runs the same program again. A pass that is in the journal is replayed: its
 recorded result is returned. Before the first pass that is not, the state of the rows is restored:
 visits that changed more than labels are repeated (projections can be recomputed), and the labels
-are taken from the journal.
+are taken from the journal, between the visits before and after the pass that made them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +24,19 @@ from manyview.utils.types import FloatArray
 T = TypeVar("T")
 
 
+class Record(NamedTuple):
+    """A pass in the journal."""
+
+    result: Any
+    is_remade: bool  # it changed more than labels
+    has_labels: bool  # it changed labels
+
+
 class Journal(Protocol):
     """Record of the passes, in order."""
 
-    def replay(self, number: int) -> tuple[Any, bool] | None:
-        """Result of a pass, and whether it changed more than labels; None after the last."""
+    def replay(self, number: int) -> Record | None:
+        """A pass; None after the last."""
 
     def write(
         self,
@@ -51,20 +59,23 @@ class ReplayEngine:
         self._journal: Journal | None = journal
         self._number = 0
         self._to_remake: list[tuple[Callable[..., Any], tuple[object, ...]]] = []
-        self._is_behind = journal.replay(0) is not None
+        self._n_before_labels: int | None = None  # visits to repeat before labels are put back
+        self._is_behind = False  # passes were replayed whose effect on the rows is not yet made
         self.name, self.kernels, self.n_samples = engine.name, engine.kernels, 0
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
         """Load the rows; passes over earlier rows no longer count."""
         self._to_remake.clear()
+        self._n_before_labels = None
         self._engine.load(data, weights)
         self.n_samples = self._engine.n_samples
 
     def apply_scalings(
         self, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
     ) -> FloatArray:
-        """Replace the scalings."""
+        """Replace the scalings; labels stay."""
         self._to_remake.clear()
+        self._n_before_labels = None if self._n_before_labels is None else 0
         return self._engine.apply_scalings(scalings, n_present)
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
@@ -87,10 +98,11 @@ class ReplayEngine:
         """Visit all blocks, or replay the recorded result."""
         known = self._replay_next()
         if known is not None:
-            result, is_remade = known
-            if is_remade:
+            if known.is_remade:
                 self._remember(visit, shared)
-            return result  # type: ignore[no-any-return]
+            if known.has_labels:
+                self._n_before_labels = len(self._to_remake)
+            return known.result  # type: ignore[no-any-return]
         result = self._engine.map_reduce(visit, *shared)
         changed = self._engine.changed
         self._write(result, bool(changed - {"labels"}), "labels" in changed)
@@ -107,7 +119,8 @@ class ReplayEngine:
         """Visit all chunks, or replay the recorded result."""
         known = self._replay_next()
         if known is not None:
-            return known[0]  # type: ignore[no-any-return]
+            self._n_before_labels = len(self._to_remake)
+            return known.result  # type: ignore[no-any-return]
         result = self._engine.scan(visit, carry, seed, *shared, row_filter=row_filter)
         self._write(result, False, True)
         return result
@@ -121,23 +134,26 @@ class ReplayEngine:
         self._catch_up()
         return self._engine.gather(field)
 
-    def _next(self) -> tuple[Any, bool] | None:
+    def _next(self) -> Record | None:
         """The next pass, if it is in the journal."""
         return None if self._journal is None else self._journal.replay(self._number)
 
-    def _replay_next(self) -> tuple[Any, bool] | None:
+    def _replay_next(self) -> Record | None:
         """The next pass, if it is in the journal; else the state of the rows is restored."""
         known = self._next()
         if known is None:
             self._catch_up()
         else:
             self._number += 1
+            self._is_behind = True
         return known
 
     def _remember(self, visit: Callable[..., Any], shared: tuple[object, ...]) -> None:
         """Add a visit to repeat; of consecutive equal visits only the last is needed."""
         if self._to_remake and self._to_remake[-1][0] is visit:
             self._to_remake.pop()
+            if self._n_before_labels is not None:
+                self._n_before_labels = min(self._n_before_labels, len(self._to_remake))
         self._to_remake.append((visit, shared))
 
     def _catch_up(self) -> None:
@@ -145,12 +161,19 @@ class ReplayEngine:
         if not self._is_behind:
             return
         self._is_behind = False
-        for visit, shared in self._to_remake:
-            self._engine.map_reduce(visit, *shared)
-        assert self._journal is not None
-        labels = self._journal.labels()
-        if labels is not None:
+        visits, n_before = self._to_remake, self._n_before_labels
+        self._to_remake, self._n_before_labels = [], None
+        self._remake(visits[:n_before])
+        if n_before is not None:
+            assert self._journal is not None
+            labels = self._journal.labels()
+            assert labels is not None
             self._engine.put_labels(labels)
+            self._remake(visits[n_before:])
+
+    def _remake(self, visits: list[tuple[Callable[..., Any], tuple[object, ...]]]) -> None:
+        for visit, shared in visits:
+            self._engine.map_reduce(visit, *shared)
 
     def _write(self, result: object, is_remade: bool, has_new_labels: bool) -> None:
         if self._journal is not None:

@@ -24,6 +24,7 @@ from scipy import sparse
 from manyview._version import __version__
 from manyview.data.rows import Rows
 from manyview.data.views import MultiViewData
+from manyview.engines.replay import Record
 from manyview.exceptions import CheckpointError, MemoryLimitError, ModelFileError, ViewError
 from manyview.persistence.archive import read_archive, write_archive
 from manyview.persistence.atomic import atomic_path, only_process, sync_folder, temporary_names
@@ -52,12 +53,12 @@ class Checkpoint:
             raise self._refusal(what, "some are missing")
         self.n_passes = len(found)
 
-    def replay(self, number: int) -> tuple[Any, bool] | None:
-        """Result of a pass, and whether it changed more than labels; None after the last."""
+    def replay(self, number: int) -> Record | None:
+        """A pass; None after the last."""
         if number >= self.n_passes:
             return None
-        record = self._read(number)
-        return record["result"], bool(record["is_remade"])
+        result, is_remade, digest = self._read(number)
+        return Record(result, is_remade, digest is not None)
 
     def write(
         self, number: int, result: object, is_remade: bool, labels: NDArray[np.int32] | None
@@ -82,19 +83,18 @@ class Checkpoint:
     def labels(self) -> NDArray[np.int32] | None:
         """The labels after the last pass; None if no pass has changed them."""
         for number in reversed(range(self.n_passes)):
-            digest = self._read(number)["labels"]
+            digest = self._read(number)[2]
             if digest is not None:
                 return self._read_labels(number, digest)
         return None
 
-    def _read(self, number: int) -> dict[str, Any]:
-        """What was recorded of a pass."""
+    def _read(self, number: int) -> tuple[Any, bool, str | None]:
+        """Result of a pass, whether it changed more than labels, and the digest of new labels."""
         path = self._pass(number)
         try:
             manifest, arrays = read_archive(path)
-            fields = ("is_remade", "labels")
             result = decode(manifest["result"], arrays)
-            return {"result": result, **{name: manifest[name] for name in fields}}
+            return result, bool(manifest["is_remade"]), manifest["labels"]
         except DAMAGE as error:
             raise self._refusal(path.name, f"it is damaged ({error})") from error
 

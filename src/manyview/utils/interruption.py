@@ -8,6 +8,7 @@ printed and lost. Here it waits until such work is done, and comes again until i
 from __future__ import annotations
 
 import _thread
+import os
 import signal
 import sys
 import threading
@@ -36,12 +37,18 @@ def install() -> None:
 
 def leave() -> NoReturn:
     """End the process after a KeyboardInterrupt: one sentence, and the exit code of the signal."""
-    for number in SIGNALS:
-        if signal.getsignal(number) is _handle:
-            signal.signal(number, signal.SIG_IGN)
+    is_ours = signal.getsignal(signal.SIGINT) is _handle or bool(_received)
+    for number in SIGNALS if is_ours else ():
+        signal.signal(number, signal.SIG_IGN)
     number = (_received or [int(signal.SIGINT)])[0]
     by = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
     print(f"manyview: stopped by {by}; no incomplete file was left.", file=sys.stderr)  # noqa: T201
+    if is_ours:
+        # The interpreter would end itself by SIGINT where the interrupt passed through `exec`, and
+        # wait for threads; everything has been cleaned up on the way here.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(128 + number)
     sys.exit(128 + number)
 
 
