@@ -75,6 +75,7 @@ SETTINGS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:The best of")
 @pytest.mark.parametrize(("settings", "n_without"), SETTINGS.values(), ids=SETTINGS)
 def test_a_fit_stopped_after_any_pass_gives_the_same_result(
     data, tmp_path, settings, n_without, monkeypatch
