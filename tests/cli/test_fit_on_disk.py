@@ -1,5 +1,6 @@
 """`manyview fit` on arrays that stay on disk: shards by pattern, arrays inside files."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -14,9 +15,12 @@ from pyarrow import parquet
 
 from manyview import OMVCDR
 from manyview.cli.fit import FitRequest
+from manyview.cli.fit import _associations as associations
+from manyview.cli.folder import FILES
 from manyview.data.rows import Rows
 from manyview.exceptions import ViewError
 from manyview.io import open_views
+from manyview.persistence.checkpoint import is_checkpoint
 
 
 @pytest.fixture
@@ -102,6 +106,63 @@ def many_rows(tmp_path):
         rows = centers[rng.integers(4, size=20_000)] + 1.5 * rng.standard_normal((20_000, 48))
         np.save(tmp_path / f"emb-{p}.npy", rows.astype(np.float32))
     return tmp_path
+
+
+@pytest.fixture
+def streamed(shards, command, monkeypatch):
+    """Arguments of a streamed fit, and the journal that it keeps until its results are there."""
+    _, arrays = shards
+    np.save("txt.npy", np.ascontiguousarray(arrays[1]))
+    return ["fit", "img_*.npy", "txt.npy", "--clusters", "3", "--engine", "stream", "--out", "run"]
+
+
+def test_a_disk_that_is_full_after_the_fit_does_not_lose_it(streamed, command, monkeypatch):
+    def no_room(result):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("manyview.cli.fit.render_fit", no_room)
+        code, _, err = command(*streamed)
+    assert (code, len(err.splitlines())) == (2, 1)
+    assert "disk is full" in err
+    assert is_checkpoint("run/.passes")
+    code, out, err = command(*streamed)
+    assert code == 0, err
+    assert "Resuming an earlier run that was stopped" in out
+    assert sorted(path.name for path in Path("run").iterdir()) == sorted(FILES)
+
+
+def test_more_memory_after_a_refusal_is_the_same_command(streamed, command):
+    code, _, err = command(*streamed, "--memory", "1MB")
+    assert code == 2
+    assert "Raise memory_limit" in err
+    assert not Path("run").exists()
+    code, _, err = command(*streamed, "--memory", "1GB")
+    assert code == 0, err
+
+
+def test_a_run_in_memory_replaces_an_unfinished_one_and_says_so(streamed, command, files):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("manyview.cli.fit.render_fit", None)
+        with pytest.raises(TypeError):
+            command(*streamed)
+    assert is_checkpoint("run/.passes")
+    code, out, err = command("fit", files / "rna.csv", "--clusters", "3", "--out", "run")
+    assert code == 0, err
+    assert "unfinished run with rows on disk; this one replaces it" in " ".join(out.split())
+    assert sorted(path.name for path in Path("run").iterdir()) == sorted(FILES)
+
+
+def test_data_that_change_during_a_fit_are_told_and_leave_nothing(streamed, command, monkeypatch):
+    def change(*arguments):
+        np.save("txt.npy", np.zeros((90, 24), dtype=np.float32))
+        return associations(*arguments)
+
+    monkeypatch.setattr("manyview.cli.fit._associations", change)
+    code, _, err = command(*streamed)
+    assert code == 2
+    assert "txt.npy has changed since it was opened" in " ".join(err.split())
+    assert not Path("run").exists()
 
 
 @pytest.mark.slow

@@ -1,10 +1,12 @@
 """The folder of a run: all five files or none."""
 
 import errno
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
-from manyview.cli.folder import FILES, run_folder
+from manyview.cli.folder import COMPLETE, FILES, NEW, run_folder
 
 
 def fill(folder, text):
@@ -67,3 +69,69 @@ def test_a_folder_of_something_else_is_refused(tmp_path, others):
     with pytest.raises(FileExistsError, match="expected a new or empty one"), run_folder(tmp_path):
         pass
     assert contents(tmp_path) == dict.fromkeys(others, "mine")
+
+
+def kill_after_moves(out, n_moved):
+    """What a run leaves that is killed between the moves of its files."""
+    (out / COMPLETE).mkdir()
+    for name in FILES[n_moved:]:
+        (out / COMPLETE / name).write_text("new")
+        (out / name).unlink()
+
+
+@pytest.mark.parametrize("n_moved", range(len(FILES)))
+def test_moves_that_a_kill_interrupted_are_finished_by_the_next_run(tmp_path, n_moved):
+    fill(tmp_path, "new")
+    kill_after_moves(tmp_path, n_moved)
+    with run_folder(tmp_path) as folder:
+        assert {name: (tmp_path / name).read_text() for name in FILES} == dict.fromkeys(
+            FILES, "new"
+        )
+        fill(folder, "newer")
+    assert contents(tmp_path) == dict.fromkeys(FILES, "newer")
+
+
+def test_files_of_two_runs_are_never_mixed(tmp_path):
+    fill(tmp_path, "old")
+    (tmp_path / COMPLETE).mkdir()
+    fill(tmp_path / COMPLETE, "new")
+    seen = []
+    rename = Path.replace
+
+    def look(self, target):
+        seen.append({p.read_text() for p in tmp_path.iterdir() if p.is_file() and p.name in FILES})
+        return rename(self, target)
+
+    with pytest.MonkeyPatch.context() as patch, run_folder_patched(patch, look, tmp_path):
+        pass
+    assert len(seen) >= len(FILES)
+    assert all(len(kinds) <= 1 for kinds in seen)
+
+
+@contextmanager
+def run_folder_patched(patch, look, out):
+    patch.setattr(Path, "replace", look)
+    with run_folder(out) as folder:
+        fill(folder, "new")
+        yield
+
+
+def test_what_killed_runs_left_is_removed(tmp_path):
+    fill(tmp_path, "old")
+    (tmp_path / NEW).mkdir()
+    fill(tmp_path / NEW, "half")
+    with run_folder(tmp_path) as folder:
+        assert list(folder.iterdir()) == []
+        fill(folder, "new")
+    assert contents(tmp_path) == dict.fromkeys(FILES, "new")
+
+
+def test_a_second_run_into_the_same_folder_is_refused(tmp_path):
+    with run_folder(tmp_path / "run") as folder:
+        with (
+            pytest.raises(FileExistsError, match="Another run writes to .*run now"),
+            run_folder(tmp_path / "run"),
+        ):
+            pass
+        fill(folder, "new")
+    assert contents(tmp_path / "run") == dict.fromkeys(FILES, "new")

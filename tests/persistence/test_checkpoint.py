@@ -70,13 +70,19 @@ def test_a_stopped_fit_goes_on_and_leaves_nothing(data, folder, whole):
 SETTINGS = {
     "as given": ({"scale": None, "n_init": 1}, 0),
     "default": ({}, 0),
-    "some without weight": ({"scale": "z"}, 60),
+    "some without weight": ({"scale": "z", "n_init": 1}, 60),
     "smoothed, some without weight": ({"scale": "z", "smooth": True}, 60),
 }
 
 
 @pytest.mark.filterwarnings("ignore:The best of")
-@pytest.mark.parametrize(("settings", "n_without"), SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize(
+    ("settings", "n_without"),
+    [
+        pytest.param(*case, id=name, marks=[pytest.mark.slow] if "n_init" not in case[0] else [])
+        for name, case in SETTINGS.items()
+    ],
+)
 def test_a_fit_stopped_after_any_pass_gives_the_same_result(
     data, tmp_path, settings, n_without, monkeypatch
 ):

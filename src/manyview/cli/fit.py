@@ -48,7 +48,7 @@ from manyview.io.classes import column_of, find_classes
 from manyview.io.on_disk import is_pattern
 from manyview.omvcdr import OMVCDR
 from manyview.persistence.atomic import write_text
-from manyview.persistence.checkpoint import is_checkpoint
+from manyview.persistence.checkpoint import is_checkpoint, remove_checkpoint
 from manyview.report import describe_fit, render_fit
 from manyview.report.truth import as_classes
 from manyview.utils.types import FloatArray
@@ -263,7 +263,7 @@ def fit_run(
                 truth=inputs.truth,
                 images=inputs.images,
             )
-        views.data.check_unchanged()
+        _check_unchanged(views, out / PASSES)
         _write(folder, model, _names(views), result)
     show_notes(notes[len(views.notes) :], console)
     show_result(result, out, console)
@@ -379,6 +379,15 @@ def _fit(
     if hasattr(model, "choice_") and model.choice_.sentence not in said:
         said.append(model.choice_.sentence)
     return seconds, said
+
+
+def _check_unchanged(loaded: LoadedViews, passes: Path) -> None:
+    """Refuse data that have changed since they were opened; their passes are of no use either."""
+    try:
+        loaded.data.check_unchanged()
+    except ViewError:
+        remove_checkpoint(passes)
+        raise
 
 
 def _associations(
