@@ -19,7 +19,14 @@ import typer
 from rich.console import Console
 
 from manyview.base import check_parameters
-from manyview.cli.folder import FILES, MODEL, PASSES, run_folder, write_table
+from manyview.cli.folder import (
+    FILES,
+    MODEL,
+    PASSES,
+    data_unchanged,
+    run_folder,
+    write_table,
+)
 from manyview.cli.options import (
     AsJson,
     ByPosition,
@@ -48,7 +55,7 @@ from manyview.io.classes import column_of, find_classes
 from manyview.io.on_disk import is_pattern
 from manyview.omvcdr import OMVCDR
 from manyview.persistence.atomic import write_text
-from manyview.persistence.checkpoint import is_checkpoint, remove_checkpoint
+from manyview.persistence.checkpoint import is_checkpoint
 from manyview.report import describe_fit, render_fit
 from manyview.report.truth import as_classes
 from manyview.utils.types import FloatArray
@@ -248,22 +255,22 @@ def fit_run(
         show_matching(views.matching, console)
         show_notes(views.notes, console)
         seconds, warned = _fit(model, views, out / PASSES, console)
-        tested, aside = _associations(inputs.meta, model, request.seed)
-        notes = list(dict.fromkeys([*views.notes, *warned, *inputs.notes, *aside]))
-        with console.status("describing"):
-            result = describe_fit(
-                model,
-                views.data,
-                command=request.command,
-                sources=_sources(views),
-                matching=views.matching,
-                meta=tested,
-                seconds=seconds,
-                notes=notes,
-                truth=inputs.truth,
-                images=inputs.images,
-            )
-        _check_unchanged(views, out / PASSES)
+        with data_unchanged(views.data, out):
+            tested, aside = _associations(inputs.meta, model, request.seed)
+            notes = list(dict.fromkeys([*views.notes, *warned, *inputs.notes, *aside]))
+            with console.status("describing"):
+                result = describe_fit(
+                    model,
+                    views.data,
+                    command=request.command,
+                    sources=_sources(views),
+                    matching=views.matching,
+                    meta=tested,
+                    seconds=seconds,
+                    notes=notes,
+                    truth=inputs.truth,
+                    images=inputs.images,
+                )
         _write(folder, model, _names(views), result)
     show_notes(notes[len(views.notes) :], console)
     show_result(result, out, console)
@@ -379,15 +386,6 @@ def _fit(
     if hasattr(model, "choice_") and model.choice_.sentence not in said:
         said.append(model.choice_.sentence)
     return seconds, said
-
-
-def _check_unchanged(loaded: LoadedViews, passes: Path) -> None:
-    """Refuse data that have changed since they were opened; their passes are of no use either."""
-    try:
-        loaded.data.check_unchanged()
-    except ViewError:
-        remove_checkpoint(passes)
-        raise
 
 
 def _associations(

@@ -17,6 +17,8 @@ from tempfile import TemporaryFile
 
 import pandas as pd
 
+from manyview.data.views import MultiViewData
+from manyview.exceptions import ViewError
 from manyview.persistence.atomic import atomic_path, only_process, sync_folder
 from manyview.persistence.checkpoint import remove_checkpoint
 
@@ -62,6 +64,26 @@ def run_folder(out: Path) -> Iterator[Path]:
                 folder.rmdir()
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise OSError(_no_room(out, error)) from error
+        raise
+
+
+@contextmanager
+def data_unchanged(data: MultiViewData, out: Path) -> Iterator[None]:
+    """Refuse data that have changed when the block ends; their passes are of no use either.
+
+    Parameters
+    ----------
+    data : MultiViewData
+        Views, perhaps on disk.
+    out : path
+        The folder of the run.
+    """
+    try:
+        yield
+        data.check_unchanged()
+    except ViewError:
+        if not data.is_unchanged():
+            remove_checkpoint(out / PASSES)
         raise
 
 

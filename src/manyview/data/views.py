@@ -242,6 +242,14 @@ class MultiViewData:
             if isinstance(view, Rows):
                 view.check_unchanged()
 
+    def is_unchanged(self) -> bool:
+        """Whether no file of a view has changed or vanished since it was opened."""
+        try:
+            self.check_unchanged()
+        except ViewError:
+            return False
+        return True
+
     def in_order(self, view_names: Sequence[str]) -> MultiViewData:
         """The same views in the given order of names."""
         order = [self.view_names.index(name) for name in view_names]

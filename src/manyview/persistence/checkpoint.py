@@ -25,7 +25,7 @@ from manyview._version import __version__
 from manyview.data.rows import Rows
 from manyview.data.views import MultiViewData
 from manyview.engines.replay import Record
-from manyview.exceptions import CheckpointError, MemoryLimitError, ModelFileError, ViewError
+from manyview.exceptions import CheckpointError, MemoryLimitError, ModelFileError
 from manyview.persistence.archive import read_archive, write_archive
 from manyview.persistence.atomic import atomic_path, only_process, sync_folder, temporary_names
 from manyview.persistence.encoding import decode, encode
@@ -164,22 +164,13 @@ def open_checkpoint(
             journal = Checkpoint(folder, int(str(parameters["n_clusters"])))
             yield journal
     except BaseException as error:
-        if journal is not None and _is_useless(journal, data, error):
+        is_begun = journal is not None and journal.n_passes > 0
+        is_of_use = is_begun and not isinstance(error, MemoryLimitError) and data.is_unchanged()
+        if journal is not None and not is_of_use:
             remove_checkpoint(folder)
         elif is_new and not any(folder.iterdir()):
             folder.rmdir()
         raise
-
-
-def _is_useless(journal: Checkpoint, data: MultiViewData, error: BaseException) -> bool:
-    """Whether no fit can go on with a journal."""
-    if isinstance(error, MemoryLimitError) or journal.n_passes == 0:
-        return True
-    try:
-        data.check_unchanged()
-    except ViewError:
-        return True
-    return False
 
 
 def is_checkpoint(folder: str | os.PathLike[str]) -> bool:
