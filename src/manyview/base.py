@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from functools import wraps
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self, TypeVar
@@ -21,8 +21,12 @@ from manyview.data.doubts import find_doubts
 from manyview.data.scaling import SCALINGS, is_scale
 from manyview.data.views import MultiViewData, is_list_of_views, is_one_table, sample_names
 from manyview.exceptions import DataWarning, NotEnoughSamplesError, ViewError
+from manyview.utils.types import FloatArray
 
 Class = TypeVar("Class", bound=type)
+
+MOST_UNEQUAL = 1e13  # largest over smallest weight: beyond, sums lose the small ones
+WEIGHT_BITS = 30  # of a weight: the unit that it was given in leaves no trace in fewer digits
 
 
 class MultiViewClusterer(ClusterMixin, BaseEstimator):  # type: ignore[misc]
@@ -273,29 +277,73 @@ def generator(random_state: int | np.random.RandomState | None) -> np.random.Gen
     return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
 
 
+@dataclass(frozen=True)
+class Weights:
+    """Weights of samples, relative to the mean of those above zero in the first batch.
+
+    Only their ratios matter, so that any unit gives the same clusters. Samples of weight zero do
+    not enter the mean: they count for nothing, and adding some must not change a fit.
+    """
+
+    values: FloatArray | None = None  # (n_samples,); None: all are one
+    unit: float = 1.0  # what was given for a weight of one
+
+    @property
+    def counted(self) -> slice | NDArray[np.bool_]:
+        """Samples with a weight above zero."""
+        return slice(None) if self.values is None or self.values.all() else self.values > 0
+
+    @property
+    def of_counted(self) -> FloatArray | None:
+        """Weights of these samples; None if all are one."""
+        return None if self.values is None else self.values[self.counted]
+
+    @property
+    def least(self) -> float:
+        """Smallest weight above zero."""
+        return 1.0 if self.values is None else float(self.values[self.counted].min())
+
+
 def checked_weights(
-    sample_weight: Any, n_samples: int, n_clusters: int
-) -> NDArray[np.float64] | None:
-    """Weights as float64, or None if all are one."""
+    sample_weight: Any, n_samples: int, n_clusters: int, unit: float | None = None
+) -> Weights:
+    """Valid weights; `unit` is that of the first batch, if there was one."""
     if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    has_shape = weights.shape == (n_samples,)
-    if not has_shape or not np.all(np.isfinite(weights)) or np.any(weights < 0):
+        return Weights() if unit in (None, 1.0) else _weights_in(np.ones(n_samples), unit)
+    given = np.asarray(sample_weight, dtype=np.float64)
+    has_shape = given.shape == (n_samples,)
+    if not has_shape or not np.all(np.isfinite(given)) or np.any(given < 0):
         found = (
-            "holds negative or infinite values or NaN"
-            if has_shape
-            else f"has shape {weights.shape}"
+            "holds negative or infinite values or NaN" if has_shape else f"has shape {given.shape}"
         )
         msg = f"sample_weight {found}; expected ({n_samples},) finite weights >= 0, one per sample."
         raise ViewError(msg)
-    if np.count_nonzero(weights) < n_clusters:
+    if np.count_nonzero(given) < n_clusters:
         msg = (
-            f"Only {np.count_nonzero(weights)} samples have a weight above zero, fewer than "
+            f"Only {np.count_nonzero(given)} samples have a weight above zero, fewer than "
             f"n_clusters={n_clusters}. Use fewer clusters or give weights to more samples."
         )
         raise NotEnoughSamplesError(msg)
-    return None if np.all(weights == 1) else weights
+    return _weights_in(given, unit)
+
+
+def _weights_in(given: FloatArray, unit: float | None) -> Weights:
+    """Weights relative to a unit, or to their own mean; refuses those that sums would lose."""
+    above = given[given > 0]
+    least, most = float(above.min()), float(above.max())
+    if unit is None:
+        unit = most * float(np.mean(above / most))  # the sum of huge weights would overflow
+    least, most = min(least, unit), max(most, unit)
+    if least < most / MOST_UNEQUAL:
+        msg = (
+            f"sample_weight ranges from {least:.3g} to {most:.3g}, a factor above "
+            f"{MOST_UNEQUAL:.0e}, so that the smaller weights would be lost in sums. Use 0 for "
+            "samples that shall not count, and raise the smallest weights."
+        )
+        raise ViewError(msg)
+    mantissa, exponent = np.frexp(given / unit)
+    values = np.ldexp(np.rint(np.ldexp(mantissa, WEIGHT_BITS)), exponent - WEIGHT_BITS)
+    return Weights(None if np.all(values == 1) else values, unit)
 
 
 def keeps_sample_names(cls: Class) -> Class:

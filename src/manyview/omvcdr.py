@@ -23,6 +23,7 @@ from manyview.base import (
     LIMIT,
     NONE,
     MultiViewClusterer,
+    Weights,
     check_parameters,
     checked_weights,
     either,
@@ -70,6 +71,9 @@ from manyview.solver.progress import (
 from manyview.solver.updates import objective
 from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray
+
+# of partial_fit: they say where and how it is computed, not what
+FREE_PARAMETERS = ("random_state", "engine", "device", "n_jobs", "memory_limit", "verbose")
 
 
 @keeps_sample_names
@@ -183,7 +187,7 @@ class OMVCDR(
     cluster_centers_ : list of arrays of shape (n_clusters, d_v)
         Mean of each cluster in the features of each view, before scaling.
     objective_ : float
-        Objective F at the solution.
+        Objective F at the solution, with weights of mean one.
     objective_history_ : ndarray
         F at the initialization, after each iteration, and after the final label sweeps.
     n_iter_ : int
@@ -260,7 +264,8 @@ class OMVCDR(
         y : ignored
             Present for the scikit-learn interface.
         sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts as two equal rows; samples of weight 0 only get a label.
+            A weight of 2 counts as two equal rows of weight 1; samples of weight 0 only get a
+            label. Only ratios matter: weights are divided by the mean of those above 0.
         present : array of bool of shape (n_samples, n_views), optional
             False where a sample lacks a view.
         callback : function of a Progress, optional
@@ -282,7 +287,7 @@ class OMVCDR(
         data = validate_views(self, X, present=present)
         warn_of_doubts(self, data)
         weights = checked_weights(sample_weight, data.n_samples, min_samples(self))
-        k = self._count_clusters(data[_counted(weights)])
+        k = self._count_clusters(data[weights.counted])
         rng = generator(self.random_state)
         rows = self._choose_engine(data)
         asked = {**self.get_params(deep=False), "n_clusters": k}
@@ -290,11 +295,12 @@ class OMVCDR(
         with ExitStack() as stack:
             engine: Engine = rows
             if checkpoint is not None:
-                opened = open_checkpoint(checkpoint, asked, data, weights, rng)
+                opened = open_checkpoint(checkpoint, asked, data, weights.values, rng)
                 engine = ReplayEngine(rows, stack.enter_context(opened))
             stack.enter_context(self._threads(data, k))
             self._fit_rows(engine, data, weights, k, rng, stack.enter_context(on_step))
         self._remember(X, data)
+        self._weights, self._fixed = weights, self._fixed_parameters()
         self.__dict__.pop("_batches", None)  # batches before this fit no longer count
         if checkpoint is not None and not keep_checkpoint:
             remove_checkpoint(checkpoint)
@@ -304,24 +310,24 @@ class OMVCDR(
         self,
         engine: Engine,
         data: MultiViewData,
-        weights: FloatArray | None,
+        weights: Weights,
         k: int,
         rng: np.random.Generator,
         notify: OnStep,
     ) -> None:
         """Fit with the rows of an engine, and set the fitted attributes."""
-        counted = _counted(weights)
-        engine.load(data[counted], None if weights is None else weights[counted])
+        counted = weights.counted
+        engine.load(data[counted], weights.of_counted)
         schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
         limit = self.memory_limit if engine.name == "memory" else None
         check = memory_check(data.n_samples, data.n_features, data.dtype.itemsize, limit)
         names = data.view_names
         solution, fitted = fit(engine, self._settings(k), schedule, names, rng, notify, check)
         description = describe(engine, solution, data.n_views)
-        self._fitted = fitted
-        if engine.n_samples < data.n_samples:
-            fitted = fitted.label(engine, data)
-        found = fitted.assignment(engine)
+        self._fitted = fitted = replace(fitted, least_weight=weights.least)
+        # by the same steps as in `predict`, so that equal samples have equal labels, and those
+        # of no weight have one
+        found = fitted.label(engine, data).assignment(engine)
         data.check_unchanged()
         self._store_assignment(data, found, counted, rng.spawn(1)[0])
         self._score_fit(engine, data, np.arange(data.n_samples)[counted], rng)
@@ -353,7 +359,8 @@ class OMVCDR(
         The first batch is fitted as by `fit` and fixes the scalings and, with smoothing, the
         anchor graph; it should contain all clusters. Each later batch is labelled and updates the
         clusters, bases and weights. `labels_` and `confidence_` are those of the batch,
-        `cluster_centers_` and the weights those of all samples so far.
+        `cluster_centers_` and the weights those of all samples so far. Between batches only
+        `random_state`, `engine`, `device`, `n_jobs`, `memory_limit` and `verbose` may change.
 
         Parameters
         ----------
@@ -362,7 +369,8 @@ class OMVCDR(
         y : ignored
             Present for the scikit-learn interface.
         sample_weight : array of shape (n_samples,), optional
-            A weight of 2 counts as two equal rows; samples of weight 0 only get a label.
+            A weight of 2 counts as two equal rows of weight 1; samples of weight 0 only get a
+            label. All batches have the same unit, and None is a weight of 1.
         present : array of bool of shape (n_samples, n_views), optional
             False where a sample lacks a view.
 
@@ -372,13 +380,15 @@ class OMVCDR(
         """
         if not hasattr(self, "_fitted"):
             self.fit(X, sample_weight=sample_weight, present=present)
-            self._batches = self._learn(self._data, sample_weight)
+            self._batches = self._learn(self._data, self._weights)
             return self
+        self._check_fixed()
         data = validate_new_views(self, X, present=present)
         if not hasattr(self, "_batches"):  # `fit` came before: its samples are the first batch
-            self._batches = self._learn(self._data_of_fit(None), None)
+            self._batches = self._learn(self._data_of_fit(None), self._weights)
+        weights = checked_weights(sample_weight, data.n_samples, 1, self._batches.unit)
         self._assess()  # the samples of the fit are forgotten
-        self._batches = self._learn(data, sample_weight, self._batches)
+        self._batches = self._learn(data, weights, self._batches)
         found = self.assign(data)
         self.labels_, self.confidence_ = found.labels, found.confidence
         self.outlier_score_ = -self.score_samples(data)
@@ -389,19 +399,35 @@ class OMVCDR(
         return self
 
     def _learn(
-        self, data: MultiViewData, sample_weight: Any, seen: BatchTotals | None = None
+        self, data: MultiViewData, weights: Weights, seen: BatchTotals | None = None
     ) -> BatchTotals:
         """Statistics of the first batch, or an update with the next."""
-        weights = checked_weights(sample_weight, data.n_samples, 1)
-        counted = slice(None) if weights is None else weights > 0
         with self._threads(data, self.n_clusters_):
             engine = self._choose_engine(data)
-            engine.load(data[counted], None if weights is None else weights[counted])
+            engine.load(data[weights.counted], weights.of_counted)
             fitted = self._fitted.scale_rows(engine)
             if seen is None:
-                return begin_batches(engine, fitted)
+                return begin_batches(engine, fitted, weights.unit)
+            fitted = replace(fitted, least_weight=min(fitted.least_weight, weights.least))
             self._fitted, seen = learn(engine, fitted, seen, generator(self.random_state))
         return seen
+
+    def _fixed_parameters(self) -> dict[str, Any]:
+        """What all batches have in common: everything but where and how it is computed."""
+        asked = self.get_params(deep=False)
+        return {name: value for name, value in asked.items() if name not in FREE_PARAMETERS}
+
+    def _check_fixed(self) -> None:
+        """Refuse parameters that were changed after the first batch; a loaded model has its own."""
+        fixed = self.__dict__.setdefault("_fixed", self._fixed_parameters())
+        for name, value in self._fixed_parameters().items():
+            if not np.array_equal(value, fixed[name]):
+                msg = (
+                    f"{name}={value!r} after a first batch with {name}={fixed[name]!r}: between "
+                    f"batches only {', '.join(FREE_PARAMETERS)} may change. Set {name} back, or "
+                    "call fit to begin anew."
+                )
+                raise ValueError(msg)
 
     @property
     def n_samples_seen_(self) -> int:
@@ -821,15 +847,10 @@ class OMVCDR(
         """Everything but the views."""
         self._assess()  # needs them
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_data"}
+        return {name: value for name, value in state.items() if name not in ("_data", "_weights")}
 
     def __sklearn_tags__(self) -> Tags:
         """float32 in, float32 out."""
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def _counted(weights: FloatArray | None) -> Any:
-    """Index of the samples with a weight above zero."""
-    return slice(None) if weights is None or weights.all() else weights > 0

@@ -113,3 +113,59 @@ def test_a_batch_with_other_views_is_refused_and_nothing_is_lost(digits):
         model.partial_fit(MultiViewData.of([second.views[0][:, :3], second.views[1]]))
     np.testing.assert_array_equal(model.labels_, labels)
     model.partial_fit(second)
+
+
+@pytest.mark.parametrize("way", ["one model", "saved between the batches", "fit first"])
+def test_all_batches_have_the_unit_of_the_weights_of_the_first(digits, tmp_path, way):
+    data, _ = digits
+    first, second, *_ = batches(data, 6)
+    rng = np.random.default_rng(0)
+    weights = [rng.integers(1, 4, size=len(batch)).astype(float) for batch in (first, second)]
+
+    def taught(factor):
+        model = OMVCDR(10, random_state=0, scale=None)
+        begin = model.fit if way == "fit first" else model.partial_fit
+        begin(first, sample_weight=factor * weights[0])
+        if way == "saved between the batches":
+            model.save(tmp_path / "model.mv")
+            model = OMVCDR.load(tmp_path / "model.mv")
+        return model.partial_fit(second, sample_weight=factor * weights[1])
+
+    small, large = taught(1e-6), taught(1e3)
+    np.testing.assert_array_equal(small.labels_, large.labels_)
+    np.testing.assert_array_equal(small.labels_, small.predict(second))
+    share = small._fitted.moments.count.sum() / len(first)
+    assert share == pytest.approx(1 + weights[1].sum() / weights[0].sum())
+    for own, other in zip(small.cluster_centers_, large.cluster_centers_, strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("n_clusters", 4), ("lam", 1.0), ("scale", "l2"), ("smooth", False), ("max_iter", 7)],
+)
+@pytest.mark.parametrize("begin", ["fit", "partial_fit"])
+def test_a_parameter_that_changes_between_batches_is_refused(digits, name, value, begin):
+    data, _ = digits
+    first, second, *_ = batches(data, 6)
+    model = getattr(OMVCDR(10, random_state=0), begin)(first)
+    model.set_params(**{name: value})
+    with pytest.raises(ValueError, match=f"^{name}=.* may change. Set {name} back"):
+        model.partial_fit(second)
+    assert model.n_samples_seen_ == len(first)
+    model.set_params(**{name: getattr(OMVCDR(10), name)}).partial_fit(second)
+    assert model.n_samples_seen_ == len(first) + len(second)
+
+
+def test_where_and_how_it_is_computed_may_change_between_batches(digits):
+    data, _ = digits
+    first, second, *_ = batches(data, 6)
+    model = OMVCDR(10, random_state=0).partial_fit(first)
+    changed = {
+        "engine": "memory",
+        "n_jobs": 1,
+        "memory_limit": 1e9,
+        "random_state": 1,
+        "verbose": 1,
+    }
+    assert model.set_params(**changed).partial_fit(second).n_samples_seen_ == 2 * len(first)

@@ -188,11 +188,11 @@ def embed(block: Block, shrinkage: Shrinkage) -> NDArray[Any]:
 def nearest(block: Block, clusters: Clusters) -> NDArray[np.int32]:
     """Cluster of least add(c), statistics frozen."""
     labels = np.empty(len(block.labels), dtype=np.int32)
-    arrays = _arrays(clusters)
-    costs = sweep.prepare_all(arrays, 1.0)
+    arrays, weight = _arrays(clusters), clusters.sample_weight
+    costs = sweep.prepare_all(arrays, weight)
     for rows in _blocks(len(labels), clusters):
         b = block.projection[rows]
-        bounds = _bounds(b, arrays, costs, 1.0)
+        bounds = _bounds(b, arrays, costs, weight)
         sweep.nearest(arrays, costs, bounds, b, block.group[rows], labels[rows])
     return labels
 
@@ -200,11 +200,11 @@ def nearest(block: Block, clusters: Clusters) -> NDArray[np.int32]:
 def margins(block: Block, clusters: Clusters) -> FloatArray:
     """1 − add(own) / least add of another cluster, and which that is; statistics frozen."""
     out = np.empty((len(block.labels), 2))
-    arrays = _arrays(clusters)
-    costs = sweep.prepare_all(arrays, 1.0)
+    arrays, weight = _arrays(clusters), clusters.sample_weight
+    costs = sweep.prepare_all(arrays, weight)
     for rows in _blocks(len(out), clusters):
         b = block.projection[rows]
-        bounds = _bounds(b, arrays, costs, 1.0)
+        bounds = _bounds(b, arrays, costs, weight)
         own = (block.labels[rows], block.group[rows])
         sweep.margins(arrays, costs, bounds, b, *own, out[rows])
     return out
@@ -214,7 +214,8 @@ def cluster_costs(block: Block, clusters: Clusters) -> FloatArray:
     """add(c) of each row and cluster, statistics frozen."""
     out = np.empty((len(block.labels), clusters.moments.rows.shape[1]))
     arrays = _arrays(clusters)
-    sweep.costs_of_all(arrays, sweep.prepare_all(arrays, 1.0), block.projection, block.group, out)
+    costs = sweep.prepare_all(arrays, clusters.sample_weight)
+    sweep.costs_of_all(arrays, costs, block.projection, block.group, out)
     return out
 
 
@@ -285,7 +286,7 @@ def _all_same(weights: FloatArray) -> bool:
 def _bounds(
     b: NDArray[Any], clusters: sweep.ClusterArrays, costs: sweep.Costs, weight: float | None
 ) -> sweep.Bounds:
-    """Costs of all rows by one matrix product; none if weights or views vary."""
+    """Costs of all rows by one matrix product; none if weights or views vary, or it overflows."""
     if weight is None or len(clusters.n_present) > 1:
         return _no_bounds(costs, b.dtype)
     (n, D), (k, m) = b.shape, costs.slope.shape[1:]
@@ -296,6 +297,8 @@ def _bounds(
     shapes = ((n, D + m + 1), (D + m + 1, k), (n, m))
     left, right, square = (np.empty(shape, dtype=b.dtype) for shape in shapes)
     compiled_rows.widen(b, *spaces, left, square)
+    if not square.max(initial=0) < np.finfo(b.dtype).max * SAFETY:  # rows unlike those of the fit
+        return _no_bounds(costs, b.dtype)
     compiled_rows.draw(costs.center, slope, *spaces, 1 - rounding, right, length)
     started = (slope, costs.center.copy(), length)
     bounds = sweep.Bounds(left @ right, square, rounding, *started, *_unmoved(k))

@@ -94,3 +94,4 @@ class Clusters:
     n_present: FloatArray  # (G,): number of scaled views present in each group
     coupling: FloatArray  # (m,): g of each space
     size_weight: float = 0.0  # τ, of the entropy of the sizes
+    sample_weight: float = 1.0  # of a sample that is labelled with the statistics frozen

@@ -29,6 +29,7 @@ from manyview.kernels.rows import compiled
 from manyview.utils.types import FloatArray, IntArray
 
 STRIDE = 32  # columns between two checks whether a cluster is already too far
+LOST = 1e-12  # of the weight of a cluster: what is left below it is mostly rounding
 
 
 class ClusterArrays(NamedTuple):
@@ -134,9 +135,10 @@ def weighted_mean(s, c, p, n, out, row):
 
 
 @compiled
-def regrown(s, c, p, n, n_new, old, new, row):
-    """Cost at ρ(n_new) minus cost at ρ(n) of the same members in one space; n_new > n.
+def regrown(s, c, p, n, n_new, w, old, new, row):
+    """Cost at ρ(n_new) minus cost at ρ(n) of the same members in one space; n_new = n + w.
 
+    w is given, since the difference of two weights of clusters loses the digits of a small one.
     Row 0 of `old` and the given row of `new` receive z̄ at the two weights. With κ = ρ_u n_u the
     part between groups changes by Σ_u Δκ_u ‖b̄_u − z̄_old‖² − K_new ‖z̄_new − z̄_old‖².
     """
@@ -151,7 +153,7 @@ def regrown(s, c, p, n, n_new, old, new, row):
     change, mass = 0.0, 0.0
     for u in range(n_groups):
         level = s.n_present[u]
-        rise = level * level * g * (n_new - n) / ((level + g * n) * (level + g * n_new))
+        rise = level * level * g * w / ((level + g * n) * (level + g * n_new))
         change += rise * s.scatter[u, c, p]
         if n_groups > 1:
             mass += s.weight[u, c] * level * g * n_new / (level + g * n_new)
@@ -167,8 +169,8 @@ def entropy_rise(s, n, w):
     """Rise of τ Σ n (1 − log n / N) when a cluster grows from n to n + w."""
     if s.size_weight == 0.0:
         return 0.0
-    before = n * (1.0 - np.log(n / s.total)) if n > 0 else 0.0
-    return s.size_weight * ((n + w) * (1.0 - np.log((n + w) / s.total)) - before)
+    rise = w * (1.0 - np.log((n + w) / s.total))
+    return s.size_weight * (rise - n * np.log1p(w / n) if n > 0 else rise)
 
 
 @compiled
@@ -177,7 +179,7 @@ def prepare(s, costs, c, w):
     n = s.weight[:, c].sum()
     costs.grow[c] = entropy_rise(s, n, w)
     for p in range(len(s.coupling)):
-        costs.grow[c] += regrown(s, c, p, n, n + w, costs.spare, costs.center, c)
+        costs.grow[c] += regrown(s, c, p, n, n + w, w, costs.spare, costs.center, c)
         scaled = s.coupling[p] * (n + w)
         mass = 0.0
         for u in range(len(s.n_present)):
@@ -203,15 +205,15 @@ def prepare_all(s, w):
 def removal(s, b, i, c, u, w, center, spare):
     """rem(c): decrease of F when sample i of weight w leaves its cluster."""
     n = s.weight[:, c].sum()
-    rest = n - w
+    rest = max(n - w, 0.0)
     total = entropy_rise(s, rest, w)
     for p in range(len(s.coupling)):
-        total += regrown(s, c, p, rest, n, center, spare, 0)
+        total += regrown(s, c, p, rest, n, w, center, spare, 0)
         scaled = s.coupling[p] * rest
         point = w * s.n_present[u] * scaled / (s.n_present[u] + scaled)
         others = 0.0
         for v in range(len(s.n_present)):
-            left = s.weight[v, c] - w if v == u else s.weight[v, c]
+            left = max(s.weight[v, c] - w, 0.0) if v == u else s.weight[v, c]
             others += left * s.n_present[v] * scaled / (s.n_present[v] + scaled)
         if others > 0:
             space = slice(s.starts[p], s.ends[p])
@@ -320,7 +322,7 @@ def cheapest(s, costs, bounds, b, i, u, own, best):
 
 @compiled
 def nearest(s, costs, bounds, b, group, labels):
-    """Cluster of least add for a sample of weight one, statistics fixed."""
+    """Cluster of least add for a sample of the weight of `costs`, statistics fixed."""
     for i in range(len(b)):
         labels[i], _ = cheapest(s, costs, bounds, b, i, group[i], np.int64(-1), np.inf)
 
@@ -354,6 +356,8 @@ def transfer(s, b, i, u, c, sign, w):
         for p in range(len(s.coupling)):
             s.scatter[u, c, p] = 0.0
         s.mean[u, c] = 0.0
+    elif after <= LOST * before:  # light members of a heavy sample: keep their mean as it was
+        after = max(after, 0.0)
     else:
         for p in range(len(s.coupling)):
             space = slice(s.starts[p], s.ends[p])

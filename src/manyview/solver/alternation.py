@@ -82,7 +82,7 @@ def solve(
     if n_distinct < problem.n_clusters and not problem.scalings[0].is_smoothed:  # warned before
         msg = (
             f"Found {n_distinct} distinct samples, fewer than n_clusters={problem.n_clusters}; "
-            "some clusters contain copies of the same sample. Use fewer clusters."
+            "some clusters stay empty. Use fewer clusters."
         )
         warnings.warn(msg, DataWarning, stacklevel=3)
     if schedule.n_warm > 0:

@@ -50,13 +50,16 @@ class Assignment:
 class Fitted:
     """A model and its cluster moments, to be applied to the rows of an engine.
 
-    A model of smoothed rows also has the first fit, for projection, and the anchor graph.
+    A model of smoothed rows also has the first fit, for projection, and the anchor graph. New
+    samples are labelled with the least weight of the samples of the fit, which then keep theirs:
+    see `updates.predict`.
     """
 
     model: Model
     moments: ClusterMoments
     first: Fitted | None = None
     anchor_graph: AnchorGraph | None = None
+    least_weight: float = 1.0
 
     @property
     def bases(self) -> tuple[FloatArray, ...]:
@@ -71,7 +74,7 @@ class Fitted:
         """Load, project and label the rows; returns the fit with the groups of these rows."""
         engine.load(data, None)
         fitted = self.scale_rows(engine)
-        engine.map_reduce(predict, fitted.model, fitted.moments)
+        engine.map_reduce(predict, fitted.model, fitted.moments, fitted.least_weight)
         return fitted
 
     def scale_rows(self, engine: Engine) -> Fitted:
@@ -88,7 +91,7 @@ class Fitted:
         is_far = problem.is_far if is_complete else (False,) * problem.n_scalings
         engine.map_reduce(set_baselines, problem.means, is_far)
         problem = replace(problem, n_present=n_present, is_far=is_far)
-        return Fitted(replace(self.model, problem=problem), moments)
+        return replace(self, model=replace(self.model, problem=problem), moments=moments)
 
     def embed(self, engine: Engine) -> None:
         """Replace the projections of labelled rows by z, eq. (Z)."""
@@ -100,13 +103,13 @@ class Fitted:
         Their projections are overwritten.
         """
         labels = engine.gather("labels")
-        engine.map_reduce(margins, self.model, self.moments)
+        engine.map_reduce(margins, self.model, self.moments, self.least_weight)
         found = np.asarray(engine.gather("projection"), dtype=np.float64)  # (n, 2)
         return Assignment(labels, found[:, 0].copy(), found[:, 1].astype(np.int32))
 
     def costs(self, engine: Engine) -> FloatArray:
         """Cost in F of each cluster for projected rows, which are overwritten: (n, k)."""
-        engine.map_reduce(cluster_costs, self.model, self.moments)
+        engine.map_reduce(cluster_costs, self.model, self.moments, self.least_weight)
         return np.asarray(engine.gather("projection"), dtype=np.float64)
 
     def loss(self, engine: Engine, lam: float) -> float:

@@ -34,14 +34,15 @@ class BatchTotals:
     cross: ArraySums  # scaled view: (d_v, D), Σ_batches X'ᵀ Z
     totals: ArraySums  # sums of the rows of each cluster, from `sum_clusters`
     n_samples: int
+    unit: float = 1.0  # of the sample weights, given with the first batch
 
 
-def begin_batches(engine: Engine, fitted: Fitted) -> BatchTotals:
+def begin_batches(engine: Engine, fitted: Fitted, unit: float) -> BatchTotals:
     """Sums over the first batch, whose rows are in the engine, scaled as in the fit."""
-    engine.map_reduce(predict, fitted.model, fitted.moments)
+    engine.map_reduce(predict, fitted.model, fitted.moments, fitted.least_weight)
     cross = engine.map_reduce(accumulate, shrinkage(fitted.moments, fitted.model))
     totals = engine.map_reduce(sum_clusters, fitted.model.problem)
-    return BatchTotals(cross, totals, engine.n_samples)
+    return BatchTotals(cross, totals, engine.n_samples, unit)
 
 
 def learn(
@@ -58,7 +59,7 @@ def learn(
         view_sum_squares=model.problem.view_sum_squares + view_sum_squares,
     )
     model = replace(model, problem=problem)
-    engine.map_reduce(predict, model, before)
+    engine.map_reduce(predict, model, before, fitted.least_weight)
     moments = before + engine.map_reduce(cluster_moments, model)
     seed = int(rng.integers(2**31))
     moments, _, _ = engine.scan(update_Y, (moments.copy(), 0, 0), seed, model)
@@ -68,4 +69,4 @@ def learn(
     moments = before + engine.map_reduce(project, model)
     model = update_alpha(moments, model)
     fitted = replace(fitted, model=model, moments=moments)
-    return fitted, BatchTotals(cross, totals, seen.n_samples + engine.n_samples)
+    return fitted, BatchTotals(cross, totals, seen.n_samples + engine.n_samples, seen.unit)

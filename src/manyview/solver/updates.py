@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from manyview.exceptions import ViewError
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block, Shrinkage, ViewRows
 from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters
@@ -47,11 +48,25 @@ def cluster_moments(block: Block, kernels: Kernels, model: Model) -> tuple[Block
 
 
 def predict(
-    block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
+    block: Block,
+    kernels: Kernels,
+    model: Model,
+    moments: ClusterMoments,
+    sample_weight: float = 1.0,
 ) -> tuple[Block, ArraySums]:
-    """y_i = argmin_c add(c), statistics frozen; returns the rows of each cluster."""
+    """y_i = argmin_c add(c), statistics frozen; returns the rows of each cluster.
+
+    add is concave in the weight of the sample. So where no move of a sample lowers F, its own
+    cluster has the least add for any `sample_weight` that is at most its weight.
+    """
     block = replace(block, projection=_project(block, kernels, model))
-    labels = kernels.nearest(block, _clusters(moments, model))
+    labels = kernels.nearest(block, _clusters(moments, model, sample_weight))
+    if labels.min(initial=0) < 0:  # no cost is a number
+        msg = (
+            "The samples have values so far from those of the fit that their distances to the "
+            "clusters overflow; expected samples like those of the fit. Check their units."
+        )
+        raise ViewError(msg)
     sizes = np.bincount(labels, minlength=model.problem.n_clusters).astype(np.float64)
     return replace(block, labels=labels), ArraySums((sizes,))
 
@@ -97,18 +112,18 @@ def embed(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, Arr
 
 
 def margins(
-    block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
+    block: Block, kernels: Kernels, model: Model, moments: ClusterMoments, sample_weight: float
 ) -> tuple[Block, ArraySums]:
     """Replace b by the margin in F of each label, and by the next cluster: (rows, 2)."""
-    found = kernels.margins(block, _clusters(moments, model))
+    found = kernels.margins(block, _clusters(moments, model, sample_weight))
     return replace(block, projection=found), ArraySums(())
 
 
 def cluster_costs(
-    block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
+    block: Block, kernels: Kernels, model: Model, moments: ClusterMoments, sample_weight: float
 ) -> tuple[Block, ArraySums]:
     """Replace b by the cost in F of each cluster: (rows, k)."""
-    found = kernels.cluster_costs(block, _clusters(moments, model))
+    found = kernels.cluster_costs(block, _clusters(moments, model, sample_weight))
     return replace(block, projection=found), ArraySums(())
 
 
@@ -159,8 +174,9 @@ def _project(block: Block, kernels: Kernels, model: Model) -> Any:
     return b
 
 
-def _clusters(moments: ClusterMoments, model: Model) -> Clusters:
-    return Clusters(moments, model.problem.n_present, model.coupling, model.size_weight)
+def _clusters(moments: ClusterMoments, model: Model, sample_weight: float = 1.0) -> Clusters:
+    given = (model.problem.n_present, model.coupling, model.size_weight)
+    return Clusters(moments, *given, sample_weight)
 
 
 def shrinkage(moments: ClusterMoments, model: Model) -> Shrinkage:
