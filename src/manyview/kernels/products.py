@@ -24,6 +24,8 @@ def mapped(view: ViewRows) -> Any:
     X = view.values
     if not isinstance(X, sparse.csr_array):
         X = np.asarray(X)  # reads rows on disk
+        if min(X.strides) < 0 or X.itemsize not in X.strides:
+            X = np.ascontiguousarray(X)  # BLAS would not be used, and round otherwise
     if view.absent is not None:
         X = X.copy()
         if isinstance(X, sparse.csr_array):

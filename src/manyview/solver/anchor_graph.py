@@ -32,13 +32,14 @@ from manyview.solver.model import Model
 from manyview.solver.scaled_rows import set_row_factors
 from manyview.solver.updates import share_out, stash_labels
 from manyview.utils.threads import limit_blas
-from manyview.utils.types import FloatArray
+from manyview.utils.types import FloatArray, IntArray
 
 N_NEAREST = 7
 ANCHORS_PER_CLUSTER = 10
 FEWEST_ANCHORS = 600
 MOST_ANCHORS = 2000  # beyond, distances to anchors would cost more than the fit
 DIGITS = 9  # to which distances are compared: rounding must not decide
+USED = 1e-6  # of a sample: an anchor with less weight has it from rounding
 ANCHOR_STEPS = 5  # of k-means: anchors only need to cover the samples
 
 
@@ -83,18 +84,34 @@ def fit_anchor_graph(
     if np.any(sizes == 0):
         engine.scan(fill_empty, sizes.astype(np.int64), 0)
     engine.map_reduce(stash_labels)
+    *sums, used = totals
     n_scalings = model.problem.n_scalings
+    source = _nearest_used(anchors, used)
     tables, lifts = [], []
     for total, weight, mean in zip(
-        totals[:n_scalings], totals[n_scalings:], model.problem.means, strict=True
+        sums[:n_scalings], sums[n_scalings:], model.problem.means, strict=True
     ):
         is_seen = (weight > 0)[:, None]
         rows = np.where(is_seen, total / np.where(is_seen, weight[:, None], 1), mean)  # (m, d_v)
+        rows = rows[source]
         with limit_blas(1):
             L, R = np.linalg.qr(rows.T)  # (d_v, r), (r, m)
         tables.append(np.ascontiguousarray(R.T))
         lifts.append(L)
     return AnchorGraph(anchors, tuple(tables), tuple(lifts)), sizes
+
+
+def _nearest_used(anchors: FloatArray, used: FloatArray) -> IntArray:
+    """For each anchor itself or, if it has no weight in any sample, the nearest that has: (m,).
+
+    Of anchors that coincide, as equal samples make them, rounding decides which are used. New
+    samples may round to another one, which must then have the same mean rows.
+    """
+    source = np.arange(len(anchors))
+    known = np.flatnonzero(used > USED)
+    for j in np.flatnonzero(used <= USED):
+        source[j] = known[np.square(anchors[known] - anchors[j]).sum(axis=1).argmin()]
+    return source
 
 
 def _place_anchors(engine: Engine, n_anchors: int, rng: Generator) -> FloatArray:
@@ -123,10 +140,14 @@ def anchor_weights(block: Block, kernels: Kernels, anchors: FloatArray) -> tuple
 
 
 def average(block: Block, kernels: Kernels, anchors: FloatArray) -> tuple[Block, ArraySums]:
-    """The same, with Σ ω B x of each scaled view per anchor, and Σ ω B of the rows that have it."""
+    """The same, with Σ ω B x of each scaled view per anchor, and Σ ω B of the rows that have it.
+
+    Then Σ B.
+    """
     block, _ = anchor_weights(block, kernels, anchors)
     shares = sparse.csr_array((block.projection * block.weights[:, None]).T)  # (m, rows)
-    return block, ArraySums(share_out(block.views, shares, kernels))
+    used = np.asarray(block.projection.sum(axis=0), dtype=np.float64)  # (m,)
+    return block, ArraySums((*share_out(block.views, shares, kernels), used))
 
 
 def link_anchors(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
