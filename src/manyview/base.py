@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import validate_data
 
+from manyview.data.conversion import check_not_vanishing
 from manyview.data.doubts import find_doubts
 from manyview.data.scaling import SCALINGS, is_scale
 from manyview.data.views import MultiViewData, is_list_of_views, is_one_table, sample_names
@@ -123,6 +124,8 @@ def validate_views(
         )
         raise ViewError(msg)
     data = MultiViewData.of(X, view_sizes=estimator.view_sizes, present=present)
+    for v, (view, name) in enumerate(zip(data.views, data.view_names, strict=True)):
+        check_not_vanishing(view, name, None if data.present is None else data.present[:, v])
     if data.n_samples < min_samples(estimator):
         msg = (
             f"Found n_samples={data.n_samples}, fewer than n_clusters={estimator.n_clusters}. "

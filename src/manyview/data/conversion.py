@@ -19,6 +19,7 @@ View: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array[Any]"  # scipy <
 StoredView: TypeAlias = "View | Rows"
 
 CHECKED_BYTES = 1 << 24  # rows are checked in pieces of this size; memory maps stay on disk
+FIRST_ROWS = 8  # that nearly always show of which size the values are
 
 
 def cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, LabeledValues]:
@@ -149,13 +150,64 @@ def check_values(view: StoredView, name: str, present: NDArray[np.bool_]) -> Non
             piece = dense[kept]
             low, high = (float(piece.min()), float(piece.max())) if piece.size else (0.0, 0.0)
         largest = max(largest, high, -low)
-    n_values = view.shape[1] if view.dtype == np.float32 else view.shape[0] * view.shape[1]
-    if largest > np.sqrt(np.finfo(view.dtype).max / (4.0 * n_values)):
+    if largest > _largest_allowed(view):
         msg = (
-            f"View '{name}' holds values up to {largest:.3g}, whose squares overflow {view.dtype}. "
-            "Rescale the view, for example by its largest value."
+            f"View '{name}' holds values up to {largest:.3g}, whose squares overflow {view.dtype}"
+            f"{_in_products(view)}. Divide the view by {largest:.0e}."
         )
         raise ViewError(msg)
+
+
+def check_not_vanishing(view: StoredView, name: str, present: NDArray[np.bool_] | None) -> None:
+    """Refuse a view to fit whose squares vanish; new samples may be as small as they like.
+
+    The first rows nearly always show that they do not. All zeros are no reason either.
+    """
+    if get_config()["assume_finite"]:
+        return
+    least, largest = _least_allowed(view.dtype), 0.0
+    for rows in (slice(0, FIRST_ROWS), *row_pieces(view)):
+        values = read_rows(view, rows)
+        if isinstance(values, sparse.csr_array):
+            values = values.data if present is None else values[present[rows]].data
+        elif present is not None:
+            values = values[present[rows]]
+        largest = max(largest, float(np.abs(values).max(initial=0.0)))
+        if largest >= least:
+            return
+    if largest > 0:
+        msg = (
+            f"View '{name}' holds no value above {largest:.3g} in size, and the squares of such "
+            f"values vanish in {view.dtype}{_in_products(view)}. Multiply the view by "
+            f"{_power_of_ten_above(largest)}."
+        )
+        raise ViewError(msg)
+
+
+def _largest_allowed(view: StoredView) -> float:
+    """Size of values whose squares, summed over the view, do not overflow.
+
+    In float64, products of two such sums do not either: covariances of projections need them. In
+    float32, these are computed in float64.
+    """
+    n_values = 4.0 * view.shape[0] * view.shape[1]
+    root = 0.5 if view.dtype == np.float32 else 0.25
+    return float((float(np.finfo(view.dtype).max) / n_values) ** root)
+
+
+def _least_allowed(dtype: np.dtype[Any]) -> float:
+    """The same for values whose squares do not vanish, with all of their digits."""
+    limits = np.finfo(dtype)
+    return float((limits.tiny / limits.eps) ** (0.5 if dtype == np.float32 else 0.25))
+
+
+def _in_products(view: StoredView) -> str:
+    return "" if view.dtype == np.float32 else " when they are multiplied"
+
+
+def _power_of_ten_above(size: float) -> str:
+    """Text of the power of ten that brings a size to about one; 1e-320 has no inverse."""
+    return f"1e{-int(np.floor(np.log10(size)))}"
 
 
 def row_pieces(view: StoredView) -> Iterator[slice]:

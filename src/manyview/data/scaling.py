@@ -27,6 +27,7 @@ MAPS: dict[str, np.ufunc] = {"sqrt": np.sqrt, "log1p": np.log1p}
 SPARSE = 0.7  # share of zeros from which on principal components lose more than they gain
 FEWEST_COUNTS = 200.0  # mean row sum from which on counts are rates that a logarithm suits
 WHITENING = 0.5  # exponent: 0 keeps the variances of the components, 1 makes them equal
+LARGEST_FACTOR = 1e-3  # of the largest number of a dtype: room for what a factor is multiplied by
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,12 @@ class ColumnMoments:
         return np.sqrt(self.scatter / max(self.weight, np.finfo(float).tiny))
 
     @property
+    def least_deviation(self) -> float:
+        """Below it, the inverse of a deviation would overflow in the dtype of the values."""
+        dtype = np.float32 if self.resolution == np.finfo(np.float32).eps else np.float64
+        return 1 / largest_factor(dtype)
+
+    @property
     def mean_square_norm(self) -> float:
         """Mean of the squared norms of the rows."""
         return float(np.sum(self.deviation**2 + self.mean**2))
@@ -103,6 +110,11 @@ class ViewScaling:
     def width(self, n_features: int) -> int:
         """Number of columns of the scaled rows."""
         return n_features if self.components is None else self.components.shape[1]
+
+
+def largest_factor(dtype: Any) -> float:
+    """Largest factor of a row or column whose products stay finite in a dtype."""
+    return LARGEST_FACTOR * float(np.finfo(dtype).max)
 
 
 def is_scale(scale: Any, *others: str) -> bool:
@@ -184,6 +196,7 @@ def z_scores(scaling: ViewScaling, columns: ColumnMoments) -> ViewScaling:
     """A scaling with z-scores of the mapped columns, given their moments."""
     deviation = columns.deviation
     # a constant column has no information: rounding noise must not become unit variance
-    varies = deviation > 8 * columns.resolution * np.abs(columns.mean)
+    least = np.maximum(8 * columns.resolution * np.abs(columns.mean), columns.least_deviation)
+    varies = deviation > least
     scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
     return replace(scaling, scale=scale, offset=columns.mean * scale)

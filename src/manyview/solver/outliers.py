@@ -35,6 +35,7 @@ from manyview.solver.scaled_rows import (
     apply_scalings,
     describe_columns,
     set_row_factors,
+    unit_factors,
 )
 from manyview.solver.updates import orthonormalize_all
 from manyview.utils.types import FloatArray, IntArray
@@ -47,6 +48,7 @@ MOST_ENTRIES = 1_000_000  # of the covariances of all clusters; beyond, they sha
 QUANTILE = 0.99  # of the members' scores; the threshold is
 MARGIN = 1.1  # times that, since the clusters and the embedding were fitted to the members
 LARGEST = 1e6  # score of a sample whose scaled rows are not finite
+FARTHEST = 1e30  # projection, relative to the size of the rows: float32 must hold it
 SMALL = 1e-9
 TINY = float(np.finfo(np.float64).tiny)
 LEAST_SHARE = 1e-4
@@ -215,6 +217,7 @@ def _measure(
     projections = np.zeros((*shape, n_dims), dtype=np.float32)
     logits, norms, present = np.zeros(shape), np.zeros(shape), np.ones(shape)
     sizes = problem.view_sum_squares / max(problem.weight, SMALL)  # mean ‖x‖² of a scaled view
+    unit = _power_of_two(np.sqrt(sizes.sum()))
     scalings, is_far = problem.scalings, problem.is_far
     parts = zip(block.views, scalings, bases, problem.means, is_far, sizes, strict=True)
     for v, (view, scaling, G, mean, far, size) in enumerate(parts):
@@ -222,7 +225,7 @@ def _measure(
         factor = np.ones(shape[0]) if view.factor is None else view.factor
         present[:, v] = factor > 0
         if scaling.has_unit_rows:
-            factor = factor * np.where(squares > 0, 1 / np.sqrt(squares + TINY), 1.0)
+            factor = factor * unit_factors(squares, view.values.dtype)
         wide = np.column_stack([G, mean])
         scaled = replace(view, factor=factor, baseline=mean if far else None)
         product = np.asarray(kernels.project((scaled,), (wide,)), dtype=np.float64)
@@ -231,12 +234,17 @@ def _measure(
         # ‖x − mean‖² = ‖x‖² − 2 (x − mean)·mean − ‖mean‖²
         centered = factor**2 * squares - 2 * product[:, -1] - mean @ mean
         explained = np.sum(product[:, n_dims:-1] ** 2, axis=1)
-        share = explained / (np.maximum(centered, 0) + SMALL * max(size, SMALL))
+        share = explained / (np.maximum(centered, 0) + SMALL * max(size, TINY))
         share = np.clip(share, LEAST_SHARE, MOST_SHARE)
-        projections[:, v] = product[:, :n_dims]
+        projections[:, v] = np.clip(product[:, :n_dims] / unit, -FARTHEST, FARTHEST)
         logits[:, v] = np.log(share / (1 - share))
         norms[:, v] = 0.5 * np.log(squares + SMALL)
     return _Measured(projections, np.hstack([logits, norms]), present)
+
+
+def _power_of_two(size: float) -> float:
+    """The power of two near a size, so that a division by it is exact; 1 for zero."""
+    return float(np.ldexp(1.0, int(np.frexp(size)[1]))) if size > 0 else 1.0
 
 
 def _summarize(
