@@ -411,7 +411,9 @@ class TestRefusals:
     def test_a_missing_library(self, tmp_path, monkeypatch, ending, library):
         monkeypatch.setitem(sys.modules, library, None)
         (tmp_path / f"x{ending}").write_bytes(b"any")
-        with pytest.raises(EngineUnavailableError, match=rf"pip install {library}"):
+        with pytest.raises(
+            EngineUnavailableError, match=rf"{library}.* pip install 'manyview\[files\]'"
+        ):
             open_rows(tmp_path / f"x{ending}")
 
 

@@ -176,7 +176,7 @@ def test_a_73_file_without_h5py_is_a_warning_in_the_list(folder, monkeypatch):
     save_mat73(folder / "mine.mat", "X", [np.eye(3)], "Y", np.ones((3, 1)))
     monkeypatch.setitem(sys.modules, "h5py", None)
     (row,) = list_sets().itertuples()
-    assert "pip install h5py" in row.warning
+    assert "pip install 'manyview[files]'" in row.warning
 
 
 def test_kernels_may_come_in_a_cell_too(folder):

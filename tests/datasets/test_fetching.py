@@ -144,7 +144,7 @@ def test_an_unknown_set_lists_what_there_is(site):
 
 def test_without_pooch_the_extra_is_named(site, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(EngineUnavailableError, match=r"pip install manyview\[fetch\]"):
+    with pytest.raises(EngineUnavailableError, match=r"pip install 'manyview\[fetch\]'"):
         fetch_benchmark(NAME)
 
 

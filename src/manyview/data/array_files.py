@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-import importlib
+import math
+import os
 import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.data.rows import PIECE_BYTES, File, float_dtype
-from manyview.exceptions import EngineUnavailableError, ViewError
+from manyview.data.readable import ReadableFile
+from manyview.data.rows import PIECE_BYTES, float_dtype
+from manyview.exceptions import ViewError
+from manyview.utils.memory import installed_memory
+from manyview.utils.optional import needed
 from manyview.utils.types import IntArray
 
 NPY_GRAIN = 1 << 14  # bytes: smaller reads take as long
+HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
 
 
-class Arrays(File):
+class Arrays(ReadableFile):
     """Rows of a file that is opened for each read."""
 
     @abstractmethod
@@ -32,12 +40,11 @@ class Arrays(File):
     def _copy(self, source: Any, start: int, out: NDArray[Any]) -> None:
         """Read rows of the opened file or array."""
 
-    def _fill(self, start: int, out: NDArray[Any]) -> None:
+    def _fill_rows(self, start: int, out: NDArray[Any]) -> None:
         with self._opened() as source:
             self._copy(source, start, out)
 
-    def take(self, rows: IntArray) -> NDArray[Any]:
-        """Read some rows, with few others."""
+    def _take_rows(self, rows: IntArray) -> NDArray[Any]:
         with self._opened() as source:
             return self._gather(np.asarray(rows), partial(self._copy, source))
 
@@ -50,31 +57,21 @@ class Npy(Arrays):
         if key is not None:
             msg = f"{path} holds one array without a name; received key={key!r}. Omit it."
             raise ViewError(msg)
-        given = self._header()
-        if given.ndim != 2:
-            raise ViewError(_not_a_matrix(path, given.shape))
-        if not given.flags.c_contiguous:
+        with self.path.open("rb") as file:
+            shape, is_fortran, self._stored_dtype = npy_header(file, path)
+            self._offset = file.tell()
+        if len(shape) != 2:
+            raise ViewError(_not_a_matrix(path, shape))
+        self.shape = (shape[0], shape[1])
+        if is_fortran and min(self.shape) > 1:
             msg = (
                 f"{path} is stored in Fortran order, column by column; expected C order, "
                 "row by row. Save it again with np.save(path, np.ascontiguousarray(array))."
             )
             raise ViewError(msg)
-        _check_kind(given.dtype, path)
-        self.shape = given.shape
-        self.dtype = float_dtype(given.dtype)
-        self._stored_dtype = given.dtype
-        self._offset = given.offset
-        self.grain = max(1, NPY_GRAIN // max(1, self.shape[1] * given.dtype.itemsize))
-
-    def _header(self) -> Any:
-        """Shape, order, dtype and offset, from a memory map, without reading values."""
-        try:
-            return np.lib.format.open_memmap(self.path, mode="r")
-        except ValueError as error:
-            if "Python objects" not in str(error):
-                raise
-        msg = f"{self.path} holds Python objects; expected numbers. Save it as a numeric array."
-        raise ViewError(msg)
+        _check_kind(self._stored_dtype, path)
+        self.dtype = float_dtype(self._stored_dtype)
+        self.grain = max(1, NPY_GRAIN // max(1, self.shape[1] * self._stored_dtype.itemsize))
 
     def _opened(self) -> AbstractContextManager[Any]:
         return self.path.open("rb", buffering=0)
@@ -94,13 +91,7 @@ class Npy(Arrays):
 
     def _read_on(self, file: Any, out: NDArray[Any]) -> None:
         """Read the following bytes into `out`."""
-        left = out.reshape(-1).view(np.uint8)
-        while left.size:
-            n = file.readinto(left)
-            if n == 0:
-                msg = f"{self.path} is shorter than its header states: truncated or replaced."
-                raise ViewError(msg)
-            left = left[n:]
+        _read_into(file, out.reshape(-1).view(np.uint8), self.path)
 
 
 class Chunked(Arrays):
@@ -164,8 +155,7 @@ class Zarr(Chunked):
         """Arrays of the group with one value per row."""
         return list(self._beside)
 
-    def read_side(self, name: str) -> Any:
-        """One of these arrays."""
+    def _read_names(self, name: str) -> Any:
         return _as_text(self._beside[name][:])
 
     def _opened(self) -> AbstractContextManager[Any]:
@@ -187,8 +177,7 @@ class Hdf5(Chunked):
         """Datasets with one value per row."""
         return self._beside
 
-    def read_side(self, name: str) -> Any:
-        """One of these datasets."""
+    def _read_names(self, name: str) -> Any:
         with needed("h5py", self.path).File(self.path, "r") as file:
             return _as_text(file[name][:])
 
@@ -198,13 +187,56 @@ class Hdf5(Chunked):
             yield file[self._name]
 
 
-def needed(module: str, path: Path) -> Any:
-    """Import an optional library; the error says how to install it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        msg = f"{path} needs {module}, which is not installed: pip install {module}"
-        raise EngineUnavailableError(msg) from None
+def read_npy(path: Path) -> NDArray[Any]:
+    """Read the array of a `.npy` file into memory.
+
+    By ordinary reads: a map would end the process with a signal when the file is cut short.
+    """
+    with path.open("rb") as file:
+        shape, is_fortran, dtype = npy_header(file, path)
+        n_bytes = math.prod(shape) * dtype.itemsize
+        if n_bytes > installed_memory() / 2:
+            msg = (
+                f"{path} takes {n_bytes / 1e9:.1f} GB of the {installed_memory() / 1e9:.1f} GB of "
+                "memory; expected at most half. Leave it on disk, with --engine stream or "
+                "open_rows."
+            )
+            raise ViewError(msg)
+        array: NDArray[Any] = np.empty(shape, dtype, order="F" if is_fortran else "C")
+        _read_into(file, array.reshape(-1, order="A").view(np.uint8), path)
+    return array
+
+
+def npy_header(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Shape, whether the order is Fortran's, and dtype; refuses a file that is too short for them.
+
+    The position is then that of the first value.
+    """
+    version = np.lib.format.read_magic(file)
+    if version not in HEADERS:
+        msg = f"version {version} of the format is unknown"
+        raise ValueError(msg)
+    shape, is_fortran, dtype = HEADERS[version](file)
+    if dtype.hasobject:
+        msg = f"{path} holds Python objects; expected numbers. Save it as a numeric array."
+        raise ViewError(msg)
+    left = os.fstat(file.fileno()).st_size - file.tell()
+    if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > left:
+        raise ViewError(_too_short(path))
+    return shape, is_fortran, dtype
+
+
+def _read_into(file: Any, left: NDArray[np.uint8], path: Path) -> None:
+    """Fill an array with the following bytes of a file."""
+    while left.size:
+        n = file.readinto(left)
+        if n == 0:
+            raise ViewError(_too_short(path))
+        left = left[n:]
+
+
+def _too_short(path: Path) -> str:
+    return f"{path} is shorter than its header states: truncated or replaced. Save it again."
 
 
 def choose_matrix(arrays: Mapping[str, Any], key: str | None, path: Path) -> Any:

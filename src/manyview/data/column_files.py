@@ -16,9 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.data.rows import File, float_dtype
+from manyview.data.arrow_messages import BATCH, has_file_mark, messages_of
+from manyview.data.readable import ReadableFile
+from manyview.data.rows import float_dtype
 from manyview.data.sample_names import is_id_title
 from manyview.exceptions import ViewError
+from manyview.utils.memory import installed_memory
 from manyview.utils.types import IntArray
 
 BATCH_BYTES = 1 << 24
@@ -43,13 +46,13 @@ class _Cursor:
         return batch
 
 
-class Columns(File):
+class Columns(ReadableFile):
     """Rows decoded in batches, group by group."""
 
     def __init__(self, path: Path, key: str | None = None, leave_out: tuple[str, ...] = ()) -> None:
         super().__init__(path, key)
         self.leave_out = leave_out  # columns that are not features
-        schema = self._open()
+        schema = self._schema = self._open()
         self._columns = _vector_columns(schema, key, path, leave_out)
         self._side_names = _side_columns(schema, self._columns)
         kinds = [_value_type(schema.field(name).type) for name in self._columns]
@@ -109,7 +112,7 @@ class Columns(File):
         """Path, key and columns left out: files are reopened."""
         return type(self), (self.path, self.key, self.leave_out)
 
-    def _fill(self, start: int, out: NDArray[Any]) -> None:
+    def _fill_rows(self, start: int, out: NDArray[Any]) -> None:
         with self._lock:
             cursor, self._cursor = self._seek(start), None  # none after a failed read
             while cursor.at < start:
@@ -130,8 +133,8 @@ class Columns(File):
         groups = range(group, len(self._starts) - 1)
         return _Cursor(begin, itertools.chain.from_iterable(map(self._group, groups)))
 
-    def take(self, rows: IntArray) -> NDArray[Any]:
-        """Read some rows; every row group with one of them is decoded."""
+    def _take_rows(self, rows: IntArray) -> NDArray[Any]:
+        """Every row group with one of the rows is decoded."""
         rows = np.asarray(rows)
         out = np.empty((len(rows), self.shape[1]), dtype=self.dtype)
         for group in np.unique(np.searchsorted(self._starts, rows, side="right") - 1):
@@ -187,11 +190,13 @@ class Parquet(Columns):
             self._metadata = file.metadata
             return file.schema_arrow
 
-    def read_side(self, name: str) -> Any:
-        """One column, read whole."""
+    def _read_names(self, name: str) -> Any:
         from pyarrow import parquet
 
-        return parquet.read_table(self.path, columns=[name]).column(name).to_pandas()
+        with parquet.ParquetFile(self.path) as file:
+            table = file.read(columns=[name])
+        table.validate(full=True)
+        return table.column(name).to_pandas()
 
     def _lengths(self) -> list[int]:
         groups = range(self._metadata.num_row_groups)
@@ -211,44 +216,83 @@ class Parquet(Columns):
 
 
 class Arrow(Columns):
-    """The vectors of an Arrow file or stream; a group is one of its record batches."""
+    """The vectors of an Arrow file or stream; a group is one of its record batches.
+
+    Files are read, not mapped: a map of a file that is cut short ends the process with a signal. In
+    a file, only the columns that are wanted are read; in a stream, whole batches.
+    """
 
     def _open(self) -> Any:
-        return self._reader().schema
-
-    def read_side(self, name: str) -> Any:
-        """One column, read whole."""
-        reader = self._reader()
-        table = reader.read_all() if hasattr(reader, "read_all") else reader
-        return table.column(name).to_pandas()
-
-    def _reader(self) -> Any:
-        """The file, or the stream as a memory-mapped table."""
         import pyarrow
         from pyarrow import ipc
 
-        mapped = pyarrow.memory_map(str(self.path))
-        try:
-            return ipc.open_file(mapped)
-        except pyarrow.ArrowInvalid:  # a stream has no index at its end
-            mapped.seek(0)
-            return ipc.open_stream(mapped).read_all()
+        self._reading = threading.Lock()
+        with self.path.open("rb") as file:
+            self._is_file = has_file_mark(file)
+            messages = list(messages_of(file, self.path.stat().st_size))
+        self._batches = [message for message in messages if message.kind == BATCH]
+        self._others = [message for message in messages if message.kind != BATCH]
+        with pyarrow.OSFile(str(self.path)) as source:
+            if not self._is_file:
+                return ipc.open_stream(source).schema
+            reader = ipc.open_file(source)
+            _require(reader.num_record_batches == len(self._batches), "its index is another's")
+            return reader.schema
 
     def _lengths(self) -> list[int]:
-        self._reading = threading.Lock()
-        self._source = self._reader()
-        if hasattr(self._source, "to_batches"):
-            self._source = self._source.to_batches()
-            return [batch.num_rows for batch in self._source]
-        groups = range(self._source.num_record_batches)
-        return [self._source.get_batch(group).num_rows for group in groups]
+        for batch in self._batches:
+            if batch.stop - batch.start > installed_memory() / 4:
+                msg = (
+                    f"{self.path} has a record batch of {batch.n_rows} rows and "
+                    f"{(batch.stop - batch.start) / 1e9:.1f} GB, which is decoded at once; "
+                    "expected at most a quarter of the memory. Write it with fewer rows per batch."
+                )
+                raise ViewError(msg)
+        return [batch.n_rows for batch in self._batches]
+
+    def _read_names(self, name: str) -> Any:
+        import pyarrow
+
+        batches = [self._batch(group, [name]) for group in range(len(self._batches))]
+        schema = batches[0].schema if batches else None
+        return pyarrow.Table.from_batches(batches, schema).column(name).to_pandas()
 
     def _group(self, group: int) -> Iterator[Any]:
-        source = self._source
         with self._reading:
-            batch = source[group] if isinstance(source, list) else source.get_batch(group)
+            batch = self._batch(group, self._columns)
         for start in range(0, batch.num_rows, self._batch_rows):
-            yield batch.slice(start, self._batch_rows).select(self._columns)
+            yield batch.slice(start, self._batch_rows)
+
+    def _batch(self, group: int, columns: list[str]) -> Any:
+        """Some columns of a record batch, checked: a wrong offset would be followed anywhere."""
+        import pyarrow
+        from pyarrow import ipc
+
+        wanted = [self._schema.get_field_index(name) for name in columns]
+        options = ipc.IpcReadOptions(included_fields=wanted, use_threads=False)
+        with pyarrow.OSFile(str(self.path)) as source:
+            if self._is_file:
+                batch = ipc.open_file(source, options=options).get_batch(group)
+            else:
+                messages = pyarrow.BufferReader(self._stream_of(group, source))
+                batch = ipc.open_stream(messages, options=options).read_next_batch()
+        _require(batch.num_rows == self._batches[group].n_rows, "a batch has changed")
+        batch.validate(full=True)
+        return batch.select(columns)
+
+    def _stream_of(self, group: int, source: Any) -> bytes:
+        """A stream of one record batch: the schema, the dictionaries so far, and the batch."""
+        batch = self._batches[group]
+        pieces = []
+        for message in (*(m for m in self._others if m.stop <= batch.start), batch):
+            source.seek(message.start)
+            pieces.append(source.read(message.stop - message.start))
+        return b"".join(pieces)
+
+
+def _require(is_so: bool, otherwise: str) -> None:
+    if not is_so:
+        raise ValueError(otherwise)
 
 
 def _side_columns(schema: Any, vectors: list[str]) -> list[str]:

@@ -11,8 +11,9 @@ from typing import Any, TypeAlias
 
 from manyview.data.array_files import Hdf5, Npy, Zarr
 from manyview.data.column_files import Arrow, Columns, Parquet
+from manyview.data.readable import readable
 from manyview.data.rows import File, Joined, Rows
-from manyview.exceptions import EngineUnavailableError, ViewError
+from manyview.exceptions import ViewError
 
 Where: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
@@ -105,7 +106,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _open(path: Path, key: str | None, leave_out: tuple[str, ...]) -> File:
-    """Open one file; errors of libraries become one sentence."""
+    """Open one file."""
     ending = _ending(path)
     if ending == ".npz":
         msg = f"{path} is an archive; expected {_expected()}. Unpack it: each array is a .npy."
@@ -117,17 +118,8 @@ def _open(path: Path, key: str | None, leave_out: tuple[str, ...]) -> File:
         )
         raise ViewError(msg)
     kind = FORMATS[ending]
-    try:
+    with readable(path, ending):
         return kind(path, key, leave_out) if issubclass(kind, Columns) else kind(path, key)
-    except (EngineUnavailableError, ViewError):
-        raise
-    except Exception as error:  # libraries raise all kinds of errors for damaged files
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        msg = (
-            f"{path} cannot be read as a {ending} file ({reason}). It may be damaged, cut short or "
-            "of another kind; save it again."
-        )
-        raise ViewError(msg) from None
 
 
 def _check_alike(first: File, other: File) -> None:

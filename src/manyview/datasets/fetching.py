@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyview.datasets.benchmark_sets import benchmark_files, benchmark_folder
-from manyview.exceptions import EngineUnavailableError, FetchError, ViewError
+from manyview.exceptions import FetchError, ViewError
 from manyview.persistence.atomic import atomic_path
+from manyview.utils.optional import needed
 
 CHECKSUM_TOLERANCE = 1e-7  # accepts copies rounded to five digits, but not swapped rows
 
@@ -146,12 +147,7 @@ def _download(public: PublicSet) -> dict[str, NDArray[np.float32]]:
 
 def _retrieve(url: str, sha256: str, folder: str) -> str:
     """Download a file with pooch; any failure is a FetchError."""
-    try:
-        import pooch
-        import requests
-    except ImportError:
-        msg = "Data sets are fetched by pooch, which is missing: pip install manyview[fetch]."
-        raise EngineUnavailableError(msg) from None
+    pooch, requests = (needed(name, f"The download of {url}") for name in ("pooch", "requests"))
     pooch.get_logger().setLevel("WARNING")  # it would log every file
     try:
         return str(pooch.retrieve(url, known_hash=sha256, path=folder))

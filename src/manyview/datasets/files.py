@@ -25,9 +25,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import Bunch
 
+from manyview.data.readable import readable
 from manyview.datasets._bundle import bundle
 from manyview.datasets._mat5 import read_mat5
-from manyview.exceptions import EngineUnavailableError, ViewError
+from manyview.exceptions import ViewError
+from manyview.utils.optional import needed
 
 Contents = dict[str, Any]  # arrays, sparse arrays, text, and lists of these for cells
 
@@ -46,7 +48,7 @@ def load_file(path: str | os.PathLike[str], *, return_X_y: bool = False) -> Bunc
         2-D arrays of any names; or a .mat file with a cell `X` of matrices, dense or sparse,
         samples in rows or in columns (found from the number of labels), or an array of kernels,
         and labels `Y`, `y`, `gt`, `truth`, `truelabel` or `labels`. MATLAB v7.3 files need h5py
-        (`pip install h5py`).
+        (`pip install 'manyview[files]'`).
     return_X_y : bool, default=False
         Return `(data, target)` instead of a Bunch.
 
@@ -82,22 +84,6 @@ def read_arrays(path: Path) -> tuple[dict[str, Any], NDArray[np.int64] | None]:
         target = _find_target(contents)
         n_samples = None if target is None else len(target)
         return _rows_as_samples(_find_views(contents), n_samples), target
-
-
-@contextmanager
-def readable(path: Path, ending: str) -> Iterator[None]:
-    """Turn any error of a reader into one sentence: damaged files raise all kinds of errors."""
-    try:
-        yield
-    except (EngineUnavailableError, ViewError):
-        raise
-    except Exception as error:
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        msg = (
-            f"{path} cannot be read as a {ending} file ({reason}). It may be damaged, cut "
-            "short or of another kind; get or save it again."
-        )
-        raise ViewError(msg) from None
 
 
 @contextmanager
@@ -142,11 +128,7 @@ def _read_mat(path: Path) -> Contents:
 
 
 def _read_hdf5(path: Path) -> Contents:
-    try:
-        import h5py
-    except ImportError:
-        msg = f"{path} is a MATLAB v7.3 file, which needs h5py: pip install h5py"
-        raise EngineUnavailableError(msg) from None
+    h5py = needed("h5py", f"{path}, a MATLAB v7.3 file,")
     with h5py.File(path) as file:
         return {
             name: _from_hdf5(item, file) for name, item in file.items() if not name.startswith("#")

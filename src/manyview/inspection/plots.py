@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from manyview.data.scaling import scale_name
-from manyview.exceptions import EngineUnavailableError
 from manyview.metrics import selective_accuracy
+from manyview.utils.optional import needed
 
 if TYPE_CHECKING:
     from manyview.inspection import Explanation, FittedModel
@@ -42,12 +42,7 @@ def axes_for(ax: Any, width: float, height: float) -> Any:
     """The given Axes, or new ones on a new figure."""
     if ax is not None:
         return ax
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        msg = "Figures need matplotlib: pip install matplotlib."
-        raise EngineUnavailableError(msg) from None
-    return Figure(figsize=(width, height)).subplots()
+    return needed("matplotlib.figure", "A figure").Figure(figsize=(width, height)).subplots()
 
 
 def objective_curve(model: FittedModel, *, ax: Any = None) -> Any:

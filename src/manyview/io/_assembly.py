@@ -13,7 +13,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
+from manyview.data.array_files import read_npy
 from manyview.data.conversion import View
+from manyview.data.readable import readable
 from manyview.data.views import MultiViewData
 from manyview.exceptions import ViewError
 from manyview.io._formats import read_path, read_sheets
@@ -119,11 +121,12 @@ def _named_by_file(table: Table, where: str) -> Table:
 def _read_names(path: Path, column: str | None, n: int) -> pd.Series:
     """The names in a file: an array, the named or the only column, or a list without header."""
     if path.suffix.lower() == ".npy":
-        values = np.load(path)
-        if values.ndim != 1:
-            msg = f"{path} has shape {values.shape}; expected one name per row, ({n},)."
+        with readable(path, path.suffix):
+            array = read_npy(path)
+        if array.ndim != 1:
+            msg = f"{path} has shape {array.shape}; expected one name per row, ({n},)."
             raise ViewError(msg)
-        return pd.Series(values)
+        return pd.Series(array)
     frame = read_sheets(path, column)[0].frame
     header = [str(name) for name in frame.columns]
     if column is not None and column in header:
@@ -151,7 +154,7 @@ def _read_names(path: Path, column: str | None, n: int) -> pd.Series:
 def rows_of(table: Table, names: pd.Index) -> Any:
     """Rows of a table for some samples, in their order; a slice if these are all rows."""
     if table.samples.equals(names):
-        return slice(None)  # no copy, so that a memory map stays on disk
+        return slice(None)  # no copy
     places = table.samples.get_indexer(names)
     return places[places >= 0]
 

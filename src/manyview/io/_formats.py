@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
 import pandas as pd
 
-from manyview.data.array_files import needed
+from manyview.data.array_files import read_npy
 from manyview.data.opening import is_zarr
-from manyview.datasets.files import read_arrays, readable
+from manyview.data.readable import readable
+from manyview.datasets.files import read_arrays
 from manyview.exceptions import ViewError
 from manyview.io._annotated import tables_of
 from manyview.io._table import Table, from_array, from_frame
 from manyview.io._text import read_text, with_index
+from manyview.utils.optional import needed
 
 T = TypeVar("T")
 Reader: TypeAlias = Callable[[Path, str | None], Iterable[T]]
@@ -101,11 +102,23 @@ def _text_sheets(path: Path, id: str | None) -> Iterator[LabeledValues]:
 
 
 def _parquet_sheets(path: Path, id: str | None) -> Iterator[LabeledValues]:
-    yield LabeledValues(path.stem, str(path), pd.read_parquet(path))
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        yield LabeledValues(path.stem, str(path), _frame(file.read()))
 
 
 def _feather_sheets(path: Path, id: str | None) -> Iterator[LabeledValues]:
-    yield LabeledValues(path.stem, str(path), pd.read_feather(path))
+    from pyarrow import feather
+
+    yield LabeledValues(path.stem, str(path), _frame(feather.read_table(path)))
+
+
+def _frame(table: Any) -> pd.DataFrame:
+    """An Arrow table as a DataFrame, once it is known that nothing points outside its values."""
+    table.validate(full=True)
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
 
 
 def _excel_sheets(path: Path, id: str | None) -> Iterator[LabeledValues]:
@@ -126,7 +139,7 @@ def _excel_sheets(path: Path, id: str | None) -> Iterator[LabeledValues]:
 
 
 def _read_npy(path: Path, id: str | None) -> Iterator[Table]:
-    yield from_array(np.load(path, mmap_mode="r"), path.stem, str(path), "npy")
+    yield from_array(read_npy(path), path.stem, str(path), "npy")
 
 
 def _read_arrays(path: Path, id: str | None) -> Iterator[Table]:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
+from manyview.data.array_files import read_npy
+from manyview.data.readable import readable
 from manyview.exceptions import ViewError
 from manyview.io._assembly import KEY
 from manyview.io._formats import SHEETS
@@ -79,7 +80,8 @@ def find_classes(
 def _read(path: Path, names: pd.Index, id: str | None) -> Meta:
     if path.suffix.lower() != ".npy":
         return read_meta(path, names, id=id)
-    values = np.load(path)
+    with readable(path, path.suffix):
+        values = read_npy(path)
     if values.shape != (len(names),):
         msg = f"{path} has shape {values.shape}; expected one class per sample, ({len(names)},)."
         raise ViewError(msg)

@@ -1,4 +1,4 @@
-"""Utilities for all layers: threads, memory, array types, HTML templates.
+"""Utilities for all layers: threads, memory, array types, HTML templates, optional libraries.
 
-Nothing here imports another part of manyview.
+Nothing here imports another part of manyview but its exceptions.
 """
