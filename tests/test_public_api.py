@@ -55,7 +55,10 @@ def test_names_are_listed_where_they_are_public_and_nowhere_else():
             "load_digits_views load_file load_benchmark make_multiview_blobs",
         ),
         ("manyview.io.anndata", "cluster_anndata cluster_mudata"),
-        ("manyview.io", "read_views read_new_samples read_meta open_views LoadedViews"),
+        (
+            "manyview.io",
+            "read_views read_new_samples read_meta open_views write_labels LoadedViews",
+        ),
         ("manyview.inspection", "associate Associations Explanation"),
         ("manyview.report", "describe_fit render_fit"),
         (

@@ -15,6 +15,7 @@ import pandas as pd
 from scipy import sparse
 
 from manyview.exceptions import ViewError
+from manyview.io._keys import in_one_line
 from manyview.io._table import Table, from_array
 
 COMPRESSED = {"csr_matrix": sparse.csr_array, "csc_matrix": sparse.csc_array}
@@ -71,7 +72,7 @@ def _index(group: Any, file: str) -> pd.Index:
     column = group[_text(group.attrs["_index"])]
     if not hasattr(column, "dtype"):  # nullable strings are a group of values and a mask
         column = column["values"]
-    return pd.Index([_text(name) for name in np.asarray(column[:])], dtype=object)
+    return pd.Index([in_one_line(_text(name)) for name in np.asarray(column[:])], dtype=object)
 
 
 def _text(value: Any) -> str:

@@ -1,13 +1,21 @@
-"""Text tables: encoding, separator and decimal sign are detected."""
+r"""Text tables: encoding, separator and decimal sign are detected; tables of labels are written.
+
+In a table of labels, a name that a spreadsheet would run as a formula, or that has a control
+character, stands behind an apostrophe; in such a name a backslash is doubled and characters that
+end lines are written as in JSON, \u000d. Tables with the header of labels are read accordingly.
+"""
 
 from __future__ import annotations
 
 import codecs
 import csv
+import os
 import re
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from manyview.exceptions import ViewError
@@ -25,6 +33,10 @@ UTF8_LETTER = re.compile(
 )  # of Western Europe; in Windows-1252, Ã and a sign
 UNNAMED = re.compile(r"|Unnamed: \d+")  # pandas calls columns without a name so when it reads them
 NUMBER = re.compile(r"\s*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?\s*")
+LABELS = ("sample", "cluster", "confidence", "outlier_score")  # header of a table of labels
+FORMULA = re.compile(r"['=+\-@＝＋－＠\t\r]")  # at the beginning of a cell; and our own mark
+CONTROL = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]")
+ESCAPE = re.compile(r"\\(\\|u[0-9a-f]{4})")
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*")
 DECIMAL_POINT = re.compile(r"\s*[-+]?\d*\.\d+([eE][-+]?\d+)?\s*")
 
@@ -55,13 +67,90 @@ def read_text(path: Path, id: str | None) -> tuple[pd.DataFrame, list[str]]:
         encoding_errors="replace",
         header=None if is_headless else 0,
         names=list(range(len(header))),  # pandas would rename duplicates in the header
-        dtype={j: str for j, name in enumerate(header) if name == id or (j == 0 and name == "")},
         low_memory=False,
+        **_kinds(header, id),
     ).copy()  # a copy consolidates the columns into one block
     if is_headless:
         return frame, notes
     frame.columns = pd.Index(header, dtype=object)
+    if _is_labels(header) and frame["sample"].str.startswith("'").any():
+        frame.isetitem(0, np.array(list(map(_restored, frame["sample"])), dtype=object))
+        notes.append(f"{path}: apostrophes that protect names in a table of labels were removed.")
     return with_index(frame), notes
+
+
+def _kinds(header: list[str], id: str | None) -> dict[str, Any]:
+    """Options of pandas: which columns are text whatever they hold."""
+    names = [j for j, name in enumerate(header) if name == id or (j == 0 and name == "")]
+    if not _is_labels(header):
+        return {"dtype": dict.fromkeys(names, str)}
+    gaps = {j: [""] for j in range(1, len(header))}  # a name may be NA, or empty
+    return {"dtype": {0: str}, "keep_default_na": False, "na_values": gaps}
+
+
+def write_labels(path: str | os.PathLike[str], table: pd.DataFrame) -> tuple[str, ...]:
+    r"""Write a table of labels as CSV, so that spreadsheets run nothing and every name comes back.
+
+    A name that begins with `=`, `+`, `-`, `@` or an apostrophe, or that contains a control
+    character, stands behind an apostrophe, with its control characters as `\u000d` and its
+    backslashes doubled. The readers of this package undo this.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to create or to replace.
+    table : DataFrame
+        The columns sample, cluster, confidence and outlier_score, and perhaps others.
+
+    Returns
+    -------
+    tuple of str
+        A note, if names were written differently.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pandas as pd
+    >>> from manyview.io import write_labels
+    >>> path = Path(tempfile.mkdtemp()) / "labels.csv"
+    >>> row = {"sample": ["=1+1"], "cluster": [0], "confidence": [0.5], "outlier_score": [1.0]}
+    >>> _ = write_labels(path, pd.DataFrame(row))
+    >>> print(path.read_text().splitlines()[1])
+    '=1+1,0,0.5,1
+    """
+    names = [str(name) for name in table["sample"]]
+    written = [_protected(name) for name in names]
+    table.assign(sample=pd.Series(written, index=table.index, dtype=object)).to_csv(
+        path, index=False, lineterminator="\n", float_format="%.6g", encoding="utf-8"
+    )
+    n_changed = sum(one != other for one, other in zip(names, written, strict=True))
+    if not n_changed:
+        return ()
+    return (
+        f"{n_changed} of {len(names)} names would be formulas in a spreadsheet or have control "
+        "characters: in labels.csv an apostrophe precedes them; labels.parquet has them as "
+        "they are.",
+    )
+
+
+def _protected(name: str) -> str:
+    """A name as it stands in a table of labels."""
+    if not (FORMULA.match(name) or CONTROL.search(name)):
+        return name
+    doubled = name.replace("\\", "\\\\")
+    return "'" + CONTROL.sub(lambda found: f"\\u{ord(found[0]):04x}", doubled)
+
+
+def _restored(name: str) -> str:
+    """A name from a table of labels."""
+    if not name.startswith("'"):
+        return name
+    return ESCAPE.sub(lambda found: chr(int(found[1][1:] or "5c", 16)), name[1:])
+
+
+def _is_labels(header: list[str]) -> bool:
+    return header[0] == LABELS[0] and set(LABELS) <= set(header)
 
 
 def with_index(frame: pd.DataFrame) -> pd.DataFrame:
