@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import TemplateError
-
+from manyview.data.readable import reason_of
 from manyview.persistence.atomic import write_text
 from manyview.report.fit import FORMAT
 from manyview.report.html import render_fit
@@ -50,17 +50,32 @@ def rewrite_report(folder: str | os.PathLike[str]) -> Path:
     """
     source, page = Path(folder) / "result.json", Path(folder) / "report.html"
     try:
-        result = json.loads(source.read_text(encoding="utf-8"))
-        if not isinstance(result, dict) or result.get("format") != FORMAT:
-            found = result.get("format") if isinstance(result, dict) else None
-            msg = f"its format is {found}, not {FORMAT}"
-            raise ValueError(msg)
-        text = render_fit(result)
-    except (ValueError, TypeError, LookupError, TemplateError) as error:
+        text = render_fit(_decoded(source.read_text(encoding="utf-8")))
+    except OSError:
+        raise
+    except Exception as error:  # wrong values fail anywhere in the templates
         msg = (
-            f"{source} is not the result of a fit by this version ({error}); expected what "
-            "`manyview fit` writes. Run the fit again."
+            f"{source} is not the result of a fit by this version ({reason_of(error)}); expected "
+            "what `manyview fit` writes. Run the fit again."
         )
         raise ValueError(msg) from error
     write_text(page, text)
     return page
+
+
+def _decoded(text: str) -> dict[str, Any]:
+    """A result from JSON, in which every number is finite."""
+    result = json.loads(text, parse_constant=_finite, parse_float=_finite)
+    found = result.get("format") if isinstance(result, dict) else None
+    if found != FORMAT:
+        msg = f"its format is {found}, not {FORMAT}"
+        raise ValueError(msg)
+    return dict(result)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        msg = f"it holds the number {text}"
+        raise ValueError(msg)
+    return number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from jinja2 import Environment
@@ -56,6 +57,7 @@ def render_fit(result: Mapping[str, Any]) -> str:
     )
 
 
+@cache  # templates are compiled once
 def _environment() -> Environment:
     environment = page_environment("manyview.report")
     environment.filters["percent"] = as_percent
