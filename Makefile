@@ -1,6 +1,8 @@
 # make demo   installs into .venv and clusters the bundled digits
 # make test   installs into .venv and runs the quick tests; make test-all runs all of them
 # make docs   installs into .venv, runs the examples and builds the site
+# make fuzz   sends 10 000 damaged files through the command; CASES and SEED choose others
+# make fuzz-guided   lets a fuzzer that sees the branches search the parsers, SECONDS for each
 # make check-dist   builds the packages and runs the demo of the wheel in a clean environment
 VENV := .venv
 ifeq ($(OS),Windows_NT)
@@ -15,9 +17,12 @@ endif
 BIN := $(VENV)/$(SCRIPTS)
 CLEAN := build/clean
 WORKERS ?= 2
+CASES ?= 10000
+SEED ?= 0
+SECONDS ?= 180
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
-.PHONY: demo test test-all omics docs lint types bench scoreboard dist check-dist clean
+.PHONY: demo test test-all fuzz fuzz-guided omics docs lint types bench scoreboard dist check-dist clean
 
 demo: $(VENV)/installed
 	$(BIN)/manyview demo
@@ -29,6 +34,14 @@ test: $(VENV)/installed-dev
 # everything, also what needs the benchmark files of MANYVIEW_DATA and Chromium, where they are
 test-all: $(VENV)/installed-dev
 	$(PYTEST)
+
+# one process; a case that fails is kept in build/fuzz and printed with what draws it again
+fuzz: $(VENV)/installed-dev
+	cd tests && ../$(BIN)/python -m fuzz.run --cases $(CASES) --seed $(SEED)
+
+# in a place of its own: atheris has wheels for Linux and few versions of Python
+fuzz-guided: $(VENV)-fuzz/installed
+	cd tests && for target in model mat5 text; do ../$(VENV)-fuzz/$(SCRIPTS)/python -m fuzz.coverage_guided $$target $(SECONDS) || exit 1; done
 
 # in a place of its own: anndata wants an older pandas than the rest is tested with
 omics: $(VENV)-omics/installed
@@ -67,7 +80,7 @@ check-dist: dist
 	cd $(CLEAN) && $(SCRIPTS)/python -m manyview --version && $(SCRIPTS)/manyview demo
 
 clean:
-	rm -rf $(VENV) $(VENV)-omics $(VENV)-dist dist manyview-demo build docs/api docs/gallery docs/sg_execution_times.rst
+	rm -rf $(VENV) $(VENV)-fuzz $(VENV)-omics $(VENV)-dist dist manyview-demo build docs/api docs/gallery docs/sg_execution_times.rst
 
 $(BIN)/python$(EXE):
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'manyview needs Python 3.11 or newer; this is ' + sys.version.split()[0] + '. Run: make PYTHON=python3.12 demo')"
@@ -84,6 +97,11 @@ $(VENV)/installed-dev: $(BIN)/python$(EXE) pyproject.toml
 $(VENV)-omics/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-omics
 	$(VENV)-omics/$(SCRIPTS)/python -m pip install --quiet --editable '.[omics,plots,files]' pytest hypothesis polars
+	touch $@
+
+$(VENV)-fuzz/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-fuzz
+	$(VENV)-fuzz/$(SCRIPTS)/python -m pip install --quiet --editable '.[files]' atheris
 	touch $@
 
 $(VENV)/installed-docs: $(BIN)/python$(EXE) pyproject.toml

@@ -262,6 +262,30 @@ def arrays_of(tree):
     return [tree["array"]] if "array" in tree else arrays_of(list(tree.values()))
 
 
+@pytest.mark.parametrize("label", [-1, 10**6])
+def test_a_label_of_no_cluster_is_refused(path, label):
+    manifest = json.loads(take_apart(path)["manifest.json"])
+    (i,) = arrays_of(manifest["attributes"]["labels_"])
+
+    def relabel(_, arrays):
+        arrays[i][0] = label
+
+    edit(path, relabel)
+    assert "shapes do not agree" in refusal(path)
+
+
+@pytest.mark.parametrize("name", ["confidence_", "cluster_centers_", "view_weights_"])
+def test_results_of_other_samples_clusters_or_views_are_refused(path, name):
+    manifest = json.loads(take_apart(path)["manifest.json"])
+    i = arrays_of(manifest["attributes"][name])[0]
+
+    def lengthen(_, arrays):
+        arrays[i] = np.concatenate([arrays[i], arrays[i][:1]])
+
+    edit(path, lengthen)
+    assert "shapes do not agree" in refusal(path)
+
+
 @pytest.mark.parametrize("axis", [0, -1])
 def test_no_array_of_a_fit_may_be_longer_or_wider(original, tmp_path, axis):
     manifest = json.loads(take_apart(original)["manifest.json"])

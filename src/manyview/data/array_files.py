@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import threading
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -15,7 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.data.readable import ReadableFile
+from manyview.data.readable import ReadableFile, readable
 from manyview.data.rows import PIECE_BYTES, float_dtype
 from manyview.exceptions import ViewError
 from manyview.utils.memory import installed_memory
@@ -205,6 +206,29 @@ def read_npy(path: Path) -> NDArray[Any]:
         array: NDArray[Any] = np.empty(shape, dtype, order="F" if is_fortran else "C")
         _read_into(file, array.reshape(-1, order="A").view(np.uint8), path)
     return array
+
+
+def read_npy_column(path: Path) -> NDArray[Any]:
+    """Read names or classes: numbers as they are, text as objects."""
+    with readable(path, path.suffix):
+        array = read_npy(path)
+        if array.dtype.kind not in "iufbUS":
+            _check_kind(array.dtype, path)
+        if array.dtype.kind not in "US":
+            return array
+        if array.dtype.kind == "U":
+            _check_letters(array)
+        texts: NDArray[Any] = _as_text(array.astype(object))
+        return texts
+
+
+def _check_letters(array: NDArray[Any]) -> None:
+    """Refuse numbers that are no letters, which NumPy would take on trust."""
+    codes = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(-1).view(np.uint32)
+    is_surrogate = (codes >= 0xD800) & (codes <= 0xDFFF)
+    if is_surrogate.any() or codes.max(initial=0) > sys.maxunicode:
+        msg = "it holds text that is not Unicode"
+        raise ValueError(msg)
 
 
 def npy_header(file: BinaryIO, path: Path) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -13,9 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyview.data.array_files import read_npy
+from manyview.data.array_files import read_npy_column
 from manyview.data.conversion import View
-from manyview.data.readable import readable
 from manyview.data.views import MultiViewData
 from manyview.exceptions import ViewError
 from manyview.io._formats import read_path, read_sheets
@@ -121,12 +120,11 @@ def _named_by_file(table: Table, where: str) -> Table:
 def _read_names(path: Path, column: str | None, n: int) -> pd.Series:
     """The names in a file: an array, the named or the only column, or a list without header."""
     if path.suffix.lower() == ".npy":
-        with readable(path, path.suffix):
-            array = read_npy(path)
+        array = read_npy_column(path)
         if array.ndim != 1:
             msg = f"{path} has shape {array.shape}; expected one name per row, ({n},)."
             raise ViewError(msg)
-        return pd.Series(array)
+        return pd.Series(array, dtype=array.dtype)
     frame = read_sheets(path, column)[0].frame
     header = [str(name) for name in frame.columns]
     if column is not None and column in header:

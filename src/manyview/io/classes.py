@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from manyview.data.array_files import read_npy
-from manyview.data.readable import readable
+from manyview.data.array_files import read_npy_column
 from manyview.exceptions import ViewError
 from manyview.io._assembly import KEY
 from manyview.io._formats import SHEETS
@@ -80,8 +79,7 @@ def find_classes(
 def _read(path: Path, names: pd.Index, id: str | None) -> Meta:
     if path.suffix.lower() != ".npy":
         return read_meta(path, names, id=id)
-    with readable(path, path.suffix):
-        values = read_npy(path)
+    values = read_npy_column(path)
     if values.shape != (len(names),):
         msg = f"{path} has shape {values.shape}; expected one class per sample, ({len(names)},)."
         raise ViewError(msg)

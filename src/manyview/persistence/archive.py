@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyview._version import __version__
+from manyview.data.readable import reason_of
 from manyview.exceptions import ModelFileError
 from manyview.persistence.atomic import atomic_path
 
@@ -92,12 +93,9 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], list[NDA
                 return manifest, [_read_array(archive, i, e) for i, e in enumerate(entries)]
         except ModelFileError:
             raise
-        except (
-            *(zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RecursionError),
-            *(ValueError, TypeError, KeyError, OverflowError, struct.error),
-        ) as error:
+        except Exception as error:  # zipfile, json and numpy raise all kinds of errors
             msg = (
-                f"{path} is inconsistent ({error}); expected a model written by `save`. "
+                f"{path} is inconsistent ({reason_of(error)}); expected a model written by `save`. "
                 "Do not trust it; save the model again."
             )
             raise ModelFileError(msg) from error

@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from manyview._version import __version__
 from manyview.base import MultiViewClusterer, check_parameters
+from manyview.data.readable import reason_of
 from manyview.exceptions import ModelFileError
 from manyview.persistence.archive import read_archive, write_archive
 from manyview.persistence.encoding import decode_map, encode, has_type, require
-from manyview.persistence.shapes import has_sound_shapes, is_reference_sound
+from manyview.persistence.shapes import are_results_sound, has_sound_shapes, is_reference_sound
 from manyview.solver.evidence import Calibration, Structure
 from manyview.solver.inference import Fitted
 from manyview.solver.online import BatchTotals
@@ -85,16 +86,9 @@ def load_model(cls: type[Model], path: str | os.PathLike[str]) -> Model:
         check_parameters(model)
         attributes = decode_map(manifest["attributes"], arrays)
         _check_attributes(attributes)
-    except (
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        ArithmeticError,
-        RecursionError,
-    ) as error:
+    except Exception as error:  # wrong values fail anywhere
         msg = (
-            f"{path} is not usable ({error}): it was written by manyview "
+            f"{path} is not usable ({reason_of(error)}): it was written by manyview "
             f"{manifest.get('manyview')}, and this is {__version__}, which expects "
             f"the parameters and attributes of its own {cls.__name__}. Load it with the "
             "manyview that wrote it, or fit again."
@@ -120,6 +114,7 @@ def _check_attributes(attributes: dict[str, Any]) -> None:
     features = attributes["view_features_"]
     require(
         is_sound
+        and are_results_sound(attributes)
         and len(attributes["view_names_"]) == len(features) == len(widths)
         and all(
             names is None or len(names) == d for names, d in zip(features, widths, strict=True)

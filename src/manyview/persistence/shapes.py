@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,25 @@ def has_sound_shapes(fitted: Fitted, widths: Sequence[int]) -> bool:
     elif first is not None or anchor_graph is not None:
         return False
     return _is_model_sound(fitted.model, scaled) and _are_moments_sound(fitted)
+
+
+def are_results_sound(attributes: Mapping[str, Any]) -> bool:
+    """Whether labels, weights and centers are those of the clusters, samples and views."""
+    widths, labels = attributes["view_sizes_"], attributes["labels_"]
+    k, V = attributes["_fitted"].model.problem.n_clusters, len(widths)
+    known = attributes.get("_calibration")
+    n_known = 0 if known is None else known.margins.size
+    return (
+        labels.ndim == 1
+        and labels.size > 0
+        and bool((labels >= 0).all() and (labels < k).all())
+        and attributes["confidence_"].shape == attributes["outlier_score_"].shape == labels.shape
+        and [M.shape for M in attributes["cluster_centers_"]] == [(k, d) for d in widths]
+        and attributes["view_weights_"].shape == (V,)
+        and attributes["cluster_view_weights_"].shape == (k, V)
+        and len(attributes["view_counts_"]) == V
+        and (known is None or known.margins.shape == known.confidence.shape == (n_known,))
+    )
 
 
 def is_reference_sound(reference: OutlierReference, fitted: Fitted, widths: Sequence[int]) -> bool:

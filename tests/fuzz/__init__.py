@@ -1,0 +1,1 @@
+"""Mutated files through the command: `python -m fuzz.run --cases 10000 --seed 0` from tests/."""

@@ -1,0 +1,92 @@
+"""Changed files of every kind: accepted, or refused in one sentence; `make fuzz` runs many more."""
+
+import contextlib
+import sys
+
+import pytest
+
+from fuzz.run import FOUND, Case, Worker, draw_case, from_line, in_turn, run_case, run_cases
+from fuzz.seeds import make_seeds
+
+N_CASES = 300
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="waits on pipes, and limits memory"),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("fuzz")
+
+
+@pytest.fixture(scope="module")
+def seeds(folder):
+    with contextlib.chdir(folder):
+        yield make_seeds(folder)
+
+
+@pytest.fixture(scope="module")
+def worker(seeds):
+    worker = Worker()
+    yield worker
+    worker.stop()
+
+
+def test_every_seed_is_read_by_every_command(seeds, folder, worker):
+    for name, seed in seeds.items():
+        member = sorted(seed.files)[0]
+        for command in seed.commands:
+            case = Case(name, 0, 0, command, member, seed.finish(seed.files[member]))
+            outcome = run_case(case, seeds, worker, folder)
+            assert outcome.kind == "accepted", (name, command, outcome)
+
+
+def test_changed_files_are_accepted_or_refused_in_one_sentence(seeds, folder):
+    cases = in_turn(list(seeds), N_CASES, seed=0)
+    failed = [
+        (case, outcome.failure)
+        for case, outcome in run_cases(cases, seeds, folder)
+        if outcome.failure
+    ]
+    assert failed == []
+
+
+@pytest.mark.parametrize("line", FOUND.read_text(encoding="utf-8").splitlines())
+def test_files_that_once_failed_are_accepted_or_refused(seeds, folder, worker, line):
+    outcome = run_case(from_line(line), seeds, worker, folder)
+    assert outcome.failure == ""
+
+
+def test_a_case_is_the_same_when_it_is_drawn_again(seeds):
+    for reader in seeds:
+        assert draw_case(seeds, reader, 5, 7) == draw_case(seeds, reader, 5, 7)
+
+
+# answers as a worker does, but misbehaves when it is asked to read a file
+STAND_IN = """
+import json, os, sys, time
+for line in sys.stdin:
+    reply = {"code": 0, "said": "", "error": "", "seconds": 0, "peak": 0}
+    if "bad" in line:
+        WHAT
+    print(json.dumps(reply), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "failure"),
+    [
+        ("os.kill(os.getpid(), 11)", "ended with code -11"),
+        ("time.sleep(60)", "more than 1 seconds"),
+        ("reply['error'] = 'KeyError: 3'", "KeyError: 3"),
+        ("reply['code'] = 1", "exit code 1"),
+        ("reply['peak'] = 10**10", "10000 MB"),
+        ("reply['code'] = 2; reply['said'] = 'Traceback'", "not one sentence"),
+    ],
+)
+def test_what_must_not_happen_is_a_failure_and_the_next_case_runs(what, failure):
+    worker = Worker(("-c", STAND_IN.replace("WHAT", what)))
+    assert failure in worker.run(["bad"], seconds=1).failure
+    assert worker.run(["good"]).kind == "accepted"
+    worker.stop()
