@@ -41,7 +41,7 @@ fuzz: $(VENV)/installed-dev
 
 # in a place of its own: atheris has wheels for Linux and few versions of Python
 fuzz-guided: $(VENV)-fuzz/installed
-	cd tests && for target in model mat5 text; do ../$(VENV)-fuzz/$(SCRIPTS)/python -m fuzz.coverage_guided $$target $(SECONDS) || exit 1; done
+	cd tests && for target in manifest array mat5 text; do ../$(VENV)-fuzz/$(SCRIPTS)/python -m fuzz.coverage_guided $$target $(SECONDS) || exit 1; done
 
 # in a place of its own: anndata wants an older pandas than the rest is tested with
 omics: $(VENV)-omics/installed

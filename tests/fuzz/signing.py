@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -15,19 +16,23 @@ def sign_model(content: bytes) -> bytes:
             members = {item.filename: _raw(content, item) for item in archive.infolist()}
     except Exception:  # no archive any more: the digest of the whole is all there is
         return content[:-64] + hashlib.sha256(content[:-64]).hexdigest().encode()
-    manifest = members.pop("manifest.json", b"")
-    try:
+    return sealed_model(members)
+
+
+def sealed_model(members: dict[str, bytes]) -> bytes:
+    """A model file of these members, with all digests made anew; the manifest is the last."""
+    arrays = {name: content for name, content in members.items() if name != "manifest.json"}
+    manifest = members.get("manifest.json", b"")
+    with contextlib.suppress(Exception):  # the manifest may be what was changed
         entries = json.loads(manifest)
-        for entry, member in zip(entries["arrays"], members.values(), strict=False):
-            entry["sha256"] = hashlib.sha256(member).hexdigest()
+        for entry, content in zip(entries["arrays"], arrays.values(), strict=False):
+            entry["sha256"] = hashlib.sha256(content).hexdigest()
         manifest = json.dumps(entries).encode()
-    except Exception:  # the manifest is what was changed
-        pass
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.comment = bytes(64)
-        for name, member in {**members, "manifest.json": manifest}.items():
-            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), member)
+        for name, content in {**arrays, "manifest.json": manifest}.items():
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
     whole = buffer.getvalue()[:-64]
     return whole + hashlib.sha256(whole).hexdigest().encode()
 
