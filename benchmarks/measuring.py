@@ -25,6 +25,7 @@ from manyview import OMVCDR
 from manyview._version import __version__
 from manyview.exceptions import ConvergenceWarning
 from manyview.utils.memory import peak_memory, start_peak
+from manyview.utils.processes import end_with_parent
 
 PACKAGES = ("manyview", "numpy", "scipy", "scikit-learn", "numba")
 CPU_INFO = Path("/proc/cpuinfo")
@@ -170,6 +171,7 @@ def _answer(
     connection: Connection, function: Callable[..., dict[str, Any]], *arguments: object
 ) -> None:
     """Call the function and send its row, or its error."""
+    end_with_parent()
     try:
         row = {"status": "done", "reason": "", **function(*arguments)}
     except Exception as error:  # methods of other packages may raise anything

@@ -16,13 +16,14 @@ import argparse
 import importlib
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import Parallel, delayed
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
@@ -34,6 +35,7 @@ from manyview import OMVCDR
 from manyview.datasets import make_citeseq
 from manyview.datasets.benchmark_sets import benchmark_files
 from manyview.metrics import evaluate
+from manyview.utils.processes import end_with_parent
 from manyview.utils.threads import limit_threads
 
 QUICK_SETS = ("nutrimouse", "synthetic3d", "msrcv1_5v")
@@ -89,8 +91,10 @@ def measure(quick: bool, n_jobs: int) -> pd.DataFrame:
     for name, values in [*PARAMETERS.items(), *((n, v) for n, (_, v) in CONSTANTS.items())]:
         changes += [(name, value) for value in values]
     jobs = [(data, *change) for change in changes for data in [*names, *simulated]]
-    found = Parallel(n_jobs, batch_size=4)(delayed(run)(*job) for job in jobs)
-    others = Parallel(n_jobs)(delayed(run_others)(data) for data in simulated)
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(n_jobs, mp_context=spawn, initializer=end_with_parent) as pool:
+        found = list(pool.map(run, *zip(*jobs, strict=True), chunksize=4))
+        others = list(pool.map(run_others, simulated))
     return pd.DataFrame([*found, *(row for rows in others for row in rows)])
 
 

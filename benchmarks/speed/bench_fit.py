@@ -37,6 +37,7 @@ from manyview.datasets import load_benchmark, make_multiview_blobs
 from manyview.datasets.benchmark_sets import benchmark_files
 from manyview.exceptions import ConvergenceWarning
 from manyview.utils.memory import peak_memory, start_peak
+from manyview.utils.processes import end_with_parent
 from manyview.utils.threads import limit_threads, n_threads
 
 N_ITER = 4  # of each timed run
@@ -130,7 +131,8 @@ def decrease_share(model: OMVCDR, data: MultiViewData) -> float:
 
 def memory_ratio(name: str, scale: str | None) -> float:
     """Peak memory of a fit in addition to the views, relative to their size."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(1, mp_context=spawn, initializer=end_with_parent) as pool:
         return pool.submit(_memory_ratio, name, scale).result()
 
 

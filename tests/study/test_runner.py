@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 
 from manyview.study import Conditions, find_method, run_benchmark
@@ -146,3 +147,23 @@ def test_a_killed_benchmark_goes_on_where_it_was(sets, stranger, tmp_path):
     repeated = [name for name, n in calls(stranger).items() if n > 1]
     assert len(repeated) <= 1  # at most the run that the kill cut off
     assert (out / "tables.md").exists()
+
+
+def test_the_processes_of_a_killed_benchmark_end_in_the_middle_of_their_runs(
+    sets, stranger, tmp_path
+):
+    """Only the process that a user started is killed, as by a system that is out of memory."""
+    command = [sys.executable, "-m", "manyview", "benchmark", "a", "b", "--seeds", "1"]
+    command += ["--method", "stranger:Hanging", "--jobs", "2", "--out", str(tmp_path / "out")]
+    parent = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    while len(calls(stranger)) < 2:
+        assert parent.poll() is None
+        time.sleep(0.05)
+    children = psutil.Process(parent.pid).children(recursive=True)
+    assert len(children) >= 2
+    parent.kill()
+    parent.wait()
+    _, alive = psutil.wait_procs(children, timeout=20)  # they would sleep for ten minutes
+    for child in alive:
+        child.kill()
+    assert alive == []

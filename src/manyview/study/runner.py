@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from manyview.persistence.atomic import RowLog, atomic_path
 from manyview.study.execution import Run, execute
 from manyview.study.methods import Method
+from manyview.utils.processes import end_with_parent
 
 GRACE = 1.25  # factor of the time limit after which the process of a method is killed
 LOADING_SECONDS = 60.0  # for imports, data and compilation, in addition to the limit
@@ -179,6 +180,7 @@ class _Worker:
 
 def _work(connection: Connection, data_home: Path | None) -> None:
     """Loop of a worker process."""
+    end_with_parent()
     with suppress(EOFError):
         while True:
             connection.send(execute(connection.recv(), data_home))
