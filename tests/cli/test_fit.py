@@ -411,3 +411,27 @@ def test_unequal_groups_are_told(command, tmp_path):
     sentence = "The model prefers clusters of equal size, and the groups look unequal"
     assert sentence in " ".join(out.split())
     assert sentence in (tmp_path / "manyview-run" / "report.html").read_text(encoding="utf-8")
+
+
+def test_names_that_are_formulas_are_not_run_and_come_back(command, files):
+    table = pd.read_csv(files / "rna.csv", sep=";", decimal=",", index_col=0)
+    names = [
+        "=cmd|' /C calc'!A0",
+        "+1",
+        "-2",
+        "@x",
+        "a\rb",
+        "c\u2028d",
+        "e\x1b[2J",
+        *table.index[7:],
+    ]
+    table.set_axis(pd.Index(names, name="sample")).to_parquet("named.parquet")
+    code, out, err = command("fit", "named.parquet", "--clusters", 3, "--out", "run")
+    assert code == 0, err
+    assert "7 of 85 names would be formulas" in " ".join(out.split())
+    cells = Path("run/labels.csv").read_text(encoding="utf-8").splitlines()[1:8]
+    assert all(cell.startswith(("'", "\"'")) for cell in cells)
+    assert "\x1b[2J" not in out
+    assert pd.read_parquet("run/labels.parquet")["sample"].tolist() == names
+    code, _, err = command("fit", "named.parquet", "--clusters", 3, "--meta", "run/labels.csv")
+    assert code == 0, err

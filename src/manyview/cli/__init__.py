@@ -14,6 +14,7 @@ import typer
 
 from manyview._version import __version__
 from manyview.cli import benchmark, choose, cite, datasets, demo, fit, predict, report, reproduce
+from manyview.cli.terminal import CONTROL
 from manyview.utils import interruption
 
 __all__ = ["app", "main", "options"]
@@ -78,7 +79,7 @@ def _sentence(error: Exception) -> str:
     """An error in one line; for system errors, the file and the reason."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
-    return " ".join(str(error).split()) or type(error).__name__
+    return CONTROL.sub("?", " ".join(str(error).split())) or type(error).__name__
 
 
 def _show_version(is_asked: bool) -> None:

@@ -271,7 +271,7 @@ def fit_run(
                     truth=inputs.truth,
                     images=inputs.images,
                 )
-        _write(folder, model, _names(views), result)
+        notes = _write(folder, model, _names(views), result)
     show_notes(notes[len(views.notes) :], console)
     show_result(result, out, console)
     return _summary(model, result, out)
@@ -416,7 +416,8 @@ def _sources(loaded: LoadedViews) -> list[dict[str, Any]]:
     return rows
 
 
-def _write(folder: Path, model: OMVCDR, names: pd.Index, result: dict[str, Any]) -> None:
+def _write(folder: Path, model: OMVCDR, names: pd.Index, result: dict[str, Any]) -> list[str]:
+    """Write the five files; returns the notes, with one on names that stand there differently."""
     labels = pd.DataFrame(
         {
             "sample": names,
@@ -425,11 +426,12 @@ def _write(folder: Path, model: OMVCDR, names: pd.Index, result: dict[str, Any])
             "outlier_score": model.outlier_score_,
         }
     )
-    write_table(folder / "labels.csv", labels)
+    result["notes"] = [*result["notes"], *write_table(folder / "labels.csv", labels)]
     write_table(folder / "labels.parquet", labels)
     model.save(folder / MODEL)
     write_text(folder / "report.html", render_fit(result))
     write_text(folder / "result.json", json.dumps(result, indent=1, allow_nan=False) + "\n")
+    return list(result["notes"])
 
 
 def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]:

@@ -19,6 +19,7 @@ import pandas as pd
 
 from manyview.data.views import MultiViewData
 from manyview.exceptions import ViewError
+from manyview.io import write_labels
 from manyview.persistence.atomic import atomic_path, only_process, sync_folder
 from manyview.persistence.checkpoint import remove_checkpoint
 
@@ -149,8 +150,8 @@ def _check(out: Path) -> None:
         raise FileExistsError(msg)
 
 
-def write_table(path: Path, table: pd.DataFrame) -> None:
-    """Write a table atomically, as Parquet or CSV by its extension.
+def write_table(path: Path, table: pd.DataFrame) -> tuple[str, ...]:
+    """Write a table of labels atomically, as Parquet or CSV by its extension.
 
     Parameters
     ----------
@@ -158,9 +159,14 @@ def write_table(path: Path, table: pd.DataFrame) -> None:
         The file to create or to replace.
     table : DataFrame
         The table.
+
+    Returns
+    -------
+    tuple of str
+        A note, if sample names had to be written differently.
     """
     with atomic_path(path) as temporary:
-        if path.suffix.lower() == ".parquet":
-            table.to_parquet(temporary, index=False)
-        else:
-            table.to_csv(temporary, index=False, lineterminator="\n", float_format="%.6g")
+        if path.suffix.lower() != ".parquet":
+            return write_labels(temporary, table)
+        table.to_parquet(temporary, index=False)
+    return ()

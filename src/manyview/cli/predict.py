@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import typer
 from rich.console import Console
-from rich.markup import escape
 
 from manyview.cli.folder import MODEL, write_table
 from manyview.cli.options import (
@@ -26,7 +25,7 @@ from manyview.cli.options import (
     reading,
     split_names,
 )
-from manyview.cli.terminal import show_clusters, show_found, show_matching, show_notes
+from manyview.cli.terminal import escape, show_clusters, show_found, show_matching, show_notes
 from manyview.data.views import MultiViewData
 from manyview.exceptions import ViewError
 from manyview.io import FittedView, read_new_samples
@@ -107,12 +106,12 @@ def predict_run(request: PredictRequest, out: Path, console: Console) -> dict[st
     show_matching(loaded.matching, console)
     show_notes(loaded.notes, console)
     table = _predicted(model, loaded.data)
-    write_table(out, table)
+    renamed = write_table(out, table)
     strange = _tell_strange(model, loaded.data, table)
     clusters = _described(table)
     console.print(f"\n[bold]{len(table):,} samples in {len(clusters)} clusters[/]")
     show_clusters(clusters, console)
-    show_notes(strange["warnings"], console)
+    show_notes([*strange["warnings"], *renamed], console)
     console.print(f"Written: {escape(str(out))}.")
     files = set(loaded.found["view"])
     return {
@@ -122,7 +121,7 @@ def predict_run(request: PredictRequest, out: Path, console: Console) -> dict[st
         "median_confidence": float(table["confidence"].median()),
         "missing_views": [name for name in model.view_names_ if name not in files],
         "matching": loaded.matching,
-        "notes": list(loaded.notes),
+        "notes": [*loaded.notes, *renamed],
         **strange,
     }
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from rich import box
+from rich import box, markup
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from manyview.report.truth import MEASURES
@@ -17,7 +17,23 @@ from manyview.report.wording import tell_findings, title_of
 
 COLORS = {"clear": "bold green", "weak": "bold yellow", "none": "bold red", "unknown": "bold"}
 N_ROWS = 12  # largest number in a table; the files have all
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")  # a name may hold commands of a terminal
 COUNTS = ("samples", "features", "matched", "missing", "dropped")
+
+
+def escape(text: str) -> str:
+    """Text that is shown as it is: no markup, and no command of a terminal.
+
+    Parameters
+    ----------
+    text : str
+        Any text, perhaps from a file.
+
+    Returns
+    -------
+    str
+    """
+    return markup.escape(CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
 
 
 def show_found(found: pd.DataFrame, console: Console) -> None:

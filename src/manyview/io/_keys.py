@@ -248,16 +248,16 @@ def as_names(values: Any, file: str) -> pd.Index:
 
 
 def as_text(names: pd.Series) -> pd.Index:
-    """Names as text; integers without a decimal point."""
+    """Names as text, so that they come back as they were; integers without a decimal point."""
     if all(type(name) is int for name in names):
         return pd.Index(list(map(str, names)), dtype=object)
     texts = [
-        str(int(name)) if isinstance(name, float) and name.is_integer() else in_one_line(name)
+        str(int(name)) if isinstance(name, float) and name.is_integer() else str(name).strip()
         for name in names
     ]
     return pd.Index(texts, dtype=object)
 
 
 def in_one_line(name: object) -> str:
-    """A name as one line of text; Excel cells may contain line breaks."""
+    """A title as one line of text; Excel cells may contain line breaks."""
     return " ".join(str(name).split())
