@@ -111,15 +111,16 @@ def test_an_array_that_is_shorter_than_its_header_states_is_refused(tmp_path, X,
         read_views(path)
 
 
-def test_an_array_too_large_for_memory_is_to_stay_on_disk(tmp_path):
-    path = tmp_path / "x.npy"
-    with path.open("wb") as file:
-        header = {"descr": "<f8", "fortran_order": False, "shape": (1 << 20, 1 << 20)}
-        np.lib.format.write_array_header_1_0(file, header)
-        file.truncate(file.tell() + (1 << 43))  # a sparse file of 8 TB
-    with pytest.raises(ViewError, match=r"8796\.1 GB .* --engine stream"):
-        read_views(path)
-    assert open_rows(path).shape == (1 << 20, 1 << 20)
+def test_arrays_too_large_for_memory_are_to_stay_on_disk(tmp_path):
+    for name in ("x.npy", "y.npy"):
+        with (tmp_path / name).open("wb") as file:
+            header = {"descr": "<f8", "fortran_order": False, "shape": (1 << 20, 1 << 19)}
+            np.lib.format.write_array_header_1_0(file, header)
+            file.truncate(file.tell() + (1 << 42))  # a sparse file of 4 TB
+    for paths in (tmp_path, [tmp_path / "x.npy", tmp_path / "y.npy"]):
+        with pytest.raises(ViewError, match=r"8796\.1 GB .* --engine stream"):
+            read_views(paths)
+    assert open_rows(tmp_path).shape == (1 << 21, 1 << 19)
 
 
 def _write_zarr(X, path, version):

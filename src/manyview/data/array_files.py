@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from manyview.data.readable import ReadableFile, readable
 from manyview.data.rows import PIECE_BYTES, float_dtype
 from manyview.exceptions import ViewError
-from manyview.utils.memory import installed_memory
 from manyview.utils.optional import needed
 from manyview.utils.types import IntArray
 
@@ -195,14 +194,6 @@ def read_npy(path: Path) -> NDArray[Any]:
     """
     with path.open("rb") as file:
         shape, is_fortran, dtype = npy_header(file, path)
-        n_bytes = math.prod(shape) * dtype.itemsize
-        if n_bytes > installed_memory() / 2:
-            msg = (
-                f"{path} takes {n_bytes / 1e9:.1f} GB of the {installed_memory() / 1e9:.1f} GB of "
-                "memory; expected at most half. Leave it on disk, with --engine stream or "
-                "open_rows."
-            )
-            raise ViewError(msg)
         array: NDArray[Any] = np.empty(shape, dtype, order="F" if is_fortran else "C")
         _read_into(file, array.reshape(-1, order="A").view(np.uint8), path)
     return array

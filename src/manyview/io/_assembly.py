@@ -21,6 +21,7 @@ from manyview.io._formats import read_path, read_sheets
 from manyview.io._keys import Key, as_names, default_key, find_keys
 from manyview.io._missing_values import Filled
 from manyview.io._table import Table
+from manyview.utils.memory import installed_memory
 
 PathLike: TypeAlias = str | os.PathLike[str]
 KEY = "::"  # separates a path and the array or column inside the file
@@ -42,6 +43,7 @@ def read_tables(
     if not given:
         msg = "Received no files; expected at least one."
         raise ViewError(msg)
+    _check_arrays_fit([Path(path) for path in given])
     tables: list[Table] = []
     notes: list[str] = []
     for path in given:
@@ -57,6 +59,19 @@ def read_tables(
         msg = f"No file has a column {id!r} with sample names (--id); {shown or 'none has names'}."
         raise ViewError(msg)
     return tables, notes
+
+
+def _check_arrays_fit(paths: Sequence[Path]) -> None:
+    """Refuse arrays that would fill the memory: they can stay on disk."""
+    files = [file for path in paths for file in ([path] if path.is_file() else path.glob("*.npy"))]
+    n_bytes = sum(file.stat().st_size for file in files if file.suffix.lower() == ".npy")
+    if n_bytes > installed_memory() / 2:
+        msg = (
+            f"The .npy files take {n_bytes / 1e9:.1f} GB of the {installed_memory() / 1e9:.1f} GB "
+            "of memory; expected at most half. Leave them on disk, with --engine stream or "
+            "open_rows."
+        )
+        raise ViewError(msg)
 
 
 def tell_repeated(paths: PathLike | Sequence[PathLike]) -> list[str]:
