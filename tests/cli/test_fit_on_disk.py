@@ -14,9 +14,9 @@ import pytest
 from pyarrow import parquet
 
 from manyview import OMVCDR
-from manyview.cli.fit import FitRequest
 from manyview.cli.fit import _associations as associations
 from manyview.cli.folder import FILES
+from manyview.cli.inputs import FitRequest
 from manyview.data.rows import Rows
 from manyview.exceptions import ViewError
 from manyview.io import open_views
@@ -151,6 +151,14 @@ def test_a_run_in_memory_replaces_an_unfinished_one_and_says_so(streamed, comman
     assert code == 0, err
     assert "unfinished run with rows on disk; this one replaces it" in " ".join(out.split())
     assert sorted(path.name for path in Path("run").iterdir()) == sorted(FILES)
+
+
+def test_arrays_too_large_for_the_memory_stay_on_disk(command, many_rows):
+    arguments = ["fit", "emb-0.npy", "emb-1.npy", "--clusters", "4", "--scale", "none"]
+    code, _, err = command(*arguments, "--starts", "1", "--memory", "7MB", "--out", "run")
+    assert code == 0, err
+    result = json.loads(Path("run/result.json").read_text(encoding="utf-8"))
+    assert result["run"]["engine"] == "stream"
 
 
 def test_data_that_change_during_a_fit_are_told_and_leave_nothing(streamed, command, monkeypatch):

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import feather, parquet
 
-from manyview.cli.fit import FitRequest, read_files
+from manyview.cli.inputs import FitRequest, read_files
 from manyview.exceptions import ViewError
 
 N = 40

@@ -10,7 +10,8 @@ import pandas as pd
 import typer
 from rich.console import Console
 
-from manyview.cli.fit import FitRequest, Inputs, fit_run
+from manyview.cli.fit import fit_run
+from manyview.cli.inputs import FitRequest, Inputs
 from manyview.cli.options import Quiet, Seed
 from manyview.datasets import load_digits_views
 from manyview.io import LoadedViews
