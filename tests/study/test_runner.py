@@ -15,6 +15,7 @@ import pytest
 from manyview.study import Conditions, find_method, run_benchmark
 from manyview.study import runner as runner_module
 from manyview.study.methods import VERSIONS
+from manyview.study.runner import plan
 
 
 def calls(notes):
@@ -67,6 +68,40 @@ def test_a_method_that_changed_is_run_again(sets, stranger, tmp_path):
     assert calls(stranger) == {"Plain-40-0": 2}
 
 
+def test_a_data_set_that_changed_is_run_again_and_one_that_was_stored_anew_is_not(
+    sets, stranger, tmp_path
+):
+    out, plain = tmp_path / "out", find_method("stranger:Plain")
+    before = run_benchmark(["a", "b"], [plain], out)
+    with np.load(sets / "a.npz") as file:
+        arrays = dict(file)
+    np.savez_compressed(sets / "a.npz", **arrays)
+    again = run_benchmark(["a", "b"], [plain], out)
+    assert list(again["key"]) == list(before["key"])
+    np.savez(sets / "a.npz", **{**arrays, "y": arrays["y"][::-1]})
+    after = run_benchmark(["a", "b"], [plain], out)
+    assert calls(stranger) == {"Plain-40-0": 2, "Plain-41-0": 1}
+    assert list(after["key"] == before["key"]) == [False, True]
+    assert list(after["content"] == before["content"]) == [False, True]
+    back = np.load(out / "labels" / f"{before['key'][0]}.npy")
+    assert len(back) == 40  # what the earlier file gave is still there
+
+
+def test_a_row_without_a_digest_belongs_to_the_file_that_is_found_first(sets, stranger, tmp_path):
+    """Rows were keyed by the name of a data set alone before."""
+    out, plain = tmp_path / "out", find_method("stranger:Plain")
+    done = run_benchmark(["a"], [plain], out)
+    (run,) = plan(["a"], [plain], Conditions())
+    row = {**json.loads((out / "rows.jsonl").read_text()), "key": run.key_by_name}
+    del row["content"]
+    (out / "rows.jsonl").write_text(json.dumps(row) + "\n")
+    adopted = run_benchmark(["a"], [plain], out)
+    assert (adopted["key"][0], adopted["acc"][0]) == (run.key_by_name, done["acc"][0])
+    assert calls(stranger) == {"Plain-40-0": 1}
+    (sets / "b.npz").replace(sets / "a.npz")
+    assert run_benchmark(["a"], [plain], out)["n_samples"][0] == 41
+
+
 @pytest.mark.slow
 def test_a_raised_version_runs_that_method_again_and_no_other(sets, tmp_path, monkeypatch):
     out, methods = tmp_path / "out", [find_method("concat_kmeans"), find_method("ksums")]
@@ -90,7 +125,7 @@ def test_a_raised_version_runs_that_method_again_and_no_other(sets, tmp_path, mo
 def test_a_method_that_goes_wrong_is_a_row_and_the_rest_goes_on(
     sets, stranger, tmp_path, monkeypatch, method, status, reason
 ):
-    monkeypatch.setattr(runner_module, "LOADING_SECONDS", 20.0)
+    monkeypatch.setattr(runner_module, "SLACK_SECONDS", 10.0)
     methods = [find_method(method), find_method("stranger:Plain")]
     rows = run_benchmark(
         ["a"], methods, tmp_path / "out", conditions=Conditions(time_limit=0.5), n_jobs=2

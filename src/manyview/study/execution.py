@@ -8,7 +8,7 @@ import platform
 import time
 import traceback
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -44,12 +44,14 @@ class Run:
     time_limit: float | None = None
     memory_limit: float | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)  # a point of the method's grid
+    content: str | None = None  # digest of the data set
 
     @property
     def identity(self) -> dict[str, Any]:
         """Cache key of a row, without the limits."""
         return {
             "data": self.data,
+            "content": self.content,
             "method": self.method.name,
             "version": self.version,
             "parameters": {**self.method.parameters, **self.parameters},
@@ -61,8 +63,12 @@ class Run:
     @property
     def key(self) -> str:
         """Digest of the identity; also the name of the file with the labels."""
-        text = json.dumps(self.identity, sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return key_of(self.identity)
+
+    @property
+    def key_by_name(self) -> str:
+        """The key in rows that know their data set by its name alone."""
+        return key_of({name: value for name, value in self.identity.items() if name != "content"})
 
     @property
     def header(self) -> dict[str, Any]:
@@ -75,13 +81,24 @@ class Run:
         return {"time_limit": self.time_limit, "memory_limit": self.memory_limit}
 
 
-def execute(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[np.int32] | None]:
-    """Row of a run, and its labels in file order; failures give a row, too."""
+def key_of(identity: Mapping[str, Any]) -> str:
+    """Digest of what tells a row from all others."""
+    text = json.dumps(identity, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def execute(
+    run: Run, data_home: Path | None, on_fit: Callable[[], None]
+) -> tuple[dict[str, Any], NDArray[np.int32] | None]:
+    """Row of a run, and its labels in file order; failures give a row, too.
+
+    `on_fit` is called when all is loaded and compiled, right before the fit.
+    """
     row = {**run.header, "versions": versions()}
     try:
         with limit_threads(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            measured, labels = _measure(run, data_home)
+            measured, labels = _measure(run, data_home, on_fit)
     except (DeclinedError, ViewError, MemoryError) as error:
         return {**row, "status": "declined", "reason": _sentence(error)}, None
     except Exception as error:  # methods of users may raise anything
@@ -93,7 +110,9 @@ def execute(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[n
     return {**row, "status": "done", "reason": "", **measured}, labels
 
 
-def _measure(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[np.int32]]:
+def _measure(
+    run: Run, data_home: Path | None, on_fit: Callable[[], None]
+) -> tuple[dict[str, Any], NDArray[np.int32]]:
     """Fit and measure; compilation and loading are not timed."""
     data, target = _load(run.data, data_home)
     n_clusters = len(np.unique(target))
@@ -106,6 +125,7 @@ def _measure(run: Run, data_home: Path | None) -> tuple[dict[str, Any], NDArray[
     model = run.method.make(**given, **resolved(run.parameters, n_clusters))
     is_ours = run.method.target.startswith("manyview.")
     _warm_up(run, views)
+    on_fit()
     before = start_peak()
     start = time.perf_counter()
     shuffled = np.asarray(model.fit_predict(views if is_ours else list(views.views)))

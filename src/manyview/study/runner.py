@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -22,12 +23,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from manyview.persistence.atomic import RowLog, atomic_path
+from manyview.study.contents import KeyedRows, content_digest
 from manyview.study.execution import Run, execute
 from manyview.study.methods import Method
 from manyview.utils.processes import end_with_parent
 
 GRACE = 1.25  # factor of the time limit after which the process of a method is killed
-LOADING_SECONDS = 60.0  # for imports, data and compilation, in addition to the limit
+SLACK_SECONDS = 60.0  # in addition, for a method that looks at the clock rarely
 
 OnRow = Callable[[dict[str, Any], int, int], None]
 
@@ -44,15 +46,22 @@ class Conditions:
     grids: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
-def plan(data: Sequence[str], methods: Sequence[Method], conditions: Conditions) -> list[Run]:
+def plan(
+    data: Sequence[str],
+    methods: Sequence[Method],
+    conditions: Conditions,
+    data_home: Path | None = None,
+) -> list[Run]:
     """All runs, data set by data set."""
     c = conditions
     limits = {"time_limit": c.time_limit, "memory_limit": c.memory_limit}
+    contents = {name: content_digest(name, data_home) for name in data}
     return [
-        Run(name, method, seed, method.version, c.rows, rate, **limits, parameters=point)
+        Run(name, method, seed, method.version, c.rows, rate, **limits, parameters=point,
+            content=contents[name])
         for name, seed, rate, method in product(data, c.seeds, c.missing_rates, methods)
         for point in c.grids.get(method.name, [{}])
-    ]
+    ]  # fmt: skip
 
 
 def run_benchmark(
@@ -89,10 +98,10 @@ def run_benchmark(
     DataFrame
         One row per run.
     """
-    runs = plan(data, methods, conditions or Conditions())
+    runs = plan(data, methods, conditions or Conditions(), data_home)
     (out / "labels").mkdir(parents=True, exist_ok=True)
     log = RowLog(out / "rows.jsonl")
-    known = {row["key"]: row for row in log.read()}
+    known = known_rows(out, runs)
     rows = {run.key: known[run.key] for run in runs if _holds(known.get(run.key), run)}
     waiting = [run for run in runs if run.key not in rows]
     if on_row is not None and rows:
@@ -108,6 +117,13 @@ def run_benchmark(
     table = pd.DataFrame([rows[run.key] for run in runs])
     write_rows(table, out)
     return table
+
+
+def known_rows(out: Path, runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
+    """Rows of earlier calls, by the key of their run."""
+    logged = KeyedRows(RowLog(out / "rows.jsonl"))
+    found = ((run.key, logged.find(run.key, run.key_by_name, run.content)) for run in runs)
+    return {key: row for key, row in found if row is not None}
 
 
 def _holds(row: Mapping[str, Any] | None, run: Run) -> bool:
@@ -158,12 +174,14 @@ class _Worker:
         """Row and labels; a run that timed out or whose process died gives a row, too."""
         if not self.process.is_alive():
             self.start()
-        limit = None if run.time_limit is None else GRACE * run.time_limit + LOADING_SECONDS
+        limit = None if run.time_limit is None else GRACE * run.time_limit + SLACK_SECONDS
         try:
             self.connection.send(run)
-            if self.connection.poll(limit):
-                outcome: Outcome = self.connection.recv()
-                return outcome
+            answer: Outcome | None = self.connection.recv()
+            if answer is None and self.connection.poll(limit):  # the fit has begun
+                answer = self.connection.recv()
+            if answer is not None:
+                return answer
             status = "declined"
             reason = f"stopped: not finished within time_limit={run.time_limit:g} s."
             self.stop()
@@ -183,7 +201,9 @@ def _work(connection: Connection, data_home: Path | None) -> None:
     end_with_parent()
     with suppress(EOFError):
         while True:
-            connection.send(execute(connection.recv(), data_home))
+            run = connection.recv()
+            # imports, data and compilation take as long as they take: the limit is one for fits
+            connection.send(execute(run, data_home, on_fit=partial(connection.send, None)))
 
 
 def _in_processes(runs: Sequence[Run], n_jobs: int, data_home: Path | None) -> Iterator[Outcome]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import json
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -20,10 +18,12 @@ from manyview.baselines import PublishedOMVCDR
 from manyview.datasets import load_benchmark
 from manyview.exceptions import DeclinedError, ViewError
 from manyview.persistence.atomic import RowLog
+from manyview.study.contents import KeyedRows, content_digest
+from manyview.study.execution import key_of
 from manyview.study.methods import VERSIONS, Method, find_method
 from manyview.study.reproduction import twostep
 from manyview.study.reproduction.scope import PUBLISHED, FoundSet, Scope
-from manyview.study.runner import Conditions, plan, run_benchmark, write_rows
+from manyview.study.runner import Conditions, known_rows, plan, run_benchmark, write_rows
 from manyview.utils.threads import limit_threads
 
 TARGET = f"{PublishedOMVCDR.__module__}:{PublishedOMVCDR.__qualname__}"
@@ -175,9 +175,9 @@ def _run(
                 n_jobs=n_jobs,
                 on_row=guard,
             )
-    done = {row["key"]: row for row in RowLog(folder / "rows.jsonl").read()}
-    missing = {"status": "not run", "reason": NOT_RUN}
     planned = plan(names, part.methods, part.conditions)
+    done = known_rows(folder, planned)
+    missing = {"status": "not run", "reason": NOT_RUN}
     rows = [done.get(run.key) or {**run.identity, "key": run.key, **missing} for run in planned]
     return pd.DataFrame(rows)
 
@@ -225,10 +225,11 @@ def run_traces(scope: Scope, out: Path, clock: Clock) -> dict[str, pd.DataFrame]
 def _cached(path: Path, clock: Clock, identity: dict[str, Any], compute: Callable[[], Any]) -> Any:
     """Result of `compute`, from the log if it is there; None without a result."""
     log = RowLog(path)
-    key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
-    for row in reversed(log.read()):
-        if row["key"] == key:
-            return row["result"]
+    content = content_digest(identity["data"])
+    key, by_name = key_of({**identity, "content": content}), key_of(identity)
+    row = KeyedRows(log).find(key, by_name, content)
+    if row is not None:
+        return row["result"]
     if clock.is_over:
         return None
     try:
@@ -237,7 +238,7 @@ def _cached(path: Path, clock: Clock, identity: dict[str, Any], compute: Callabl
             result = compute()
     except (DeclinedError, ViewError, MemoryError):
         return None
-    log.append({**identity, "key": key, "result": result})
+    log.append({**identity, "content": content, "key": key, "result": result})
     return result
 
 
