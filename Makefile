@@ -4,6 +4,7 @@
 # make fuzz   sends 10 000 damaged files through the command; CASES and SEED choose others
 # make fuzz-guided   lets a fuzzer that sees the branches search the parsers, SECONDS for each
 # make check-dist   builds the packages and runs the demo of the wheel in a clean environment
+# make oldest, make newest   run the quick tests with the oldest and the newest dependencies
 VENV := .venv
 ifeq ($(OS),Windows_NT)
 PYTHON ?= python
@@ -20,20 +21,20 @@ WORKERS ?= 2
 CASES ?= 10000
 SEED ?= 0
 SECONDS ?= 180
-PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+PYTEST := $(SCRIPTS)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
-.PHONY: demo test test-all fuzz fuzz-guided omics docs lint types bench scoreboard dist check-dist clean
+.PHONY: demo test test-all fuzz fuzz-guided omics docs lint types bench scoreboard dist check-dist clean oldest newest
 
 demo: $(VENV)/installed
 	$(BIN)/manyview demo
 
 # a case of each kind, within three minutes on two cores
 test: $(VENV)/installed-dev
-	$(PYTEST) -m "not slow"
+	$(VENV)/$(PYTEST) -m "not slow"
 
 # everything, also what needs the benchmark files of MANYVIEW_DATA and Chromium, where they are
 test-all: $(VENV)/installed-dev
-	$(PYTEST)
+	$(VENV)/$(PYTEST)
 
 # one process; a case that fails is kept in build/fuzz and printed with what draws it again
 fuzz: $(VENV)/installed-dev
@@ -46,6 +47,15 @@ fuzz-guided: $(VENV)-fuzz/installed
 # in a place of its own: anndata wants an older pandas than the rest is tested with
 omics: $(VENV)-omics/installed
 	$(VENV)-omics/$(SCRIPTS)/python -m pytest tests/io/test_anndata.py tests/docs/test_ecosystem_page.py
+
+# the minimums of pyproject.toml, which constraints/oldest.txt spells out
+oldest: $(VENV)-oldest/installed
+	$(VENV)-oldest/$(PYTEST) -m "not slow"
+
+# the latest release of everything, looked up anew each time
+newest: $(VENV)-newest/$(SCRIPTS)/python$(EXE)
+	$(VENV)-newest/$(SCRIPTS)/python -m pip install --quiet --upgrade --upgrade-strategy eager --editable '.[test]'
+	$(VENV)-newest/$(PYTEST) -m "not slow"
 
 docs: $(VENV)/installed-docs
 	rm -rf docs/api docs/gallery
@@ -80,7 +90,7 @@ check-dist: dist
 	cd $(CLEAN) && $(SCRIPTS)/python -m manyview --version && $(SCRIPTS)/manyview demo
 
 clean:
-	rm -rf $(VENV) $(VENV)-fuzz $(VENV)-omics $(VENV)-dist dist manyview-demo build docs/api docs/gallery docs/sg_execution_times.rst
+	rm -rf $(VENV) $(VENV)-* dist manyview-demo build docs/api docs/gallery docs/sg_execution_times.rst
 
 $(BIN)/python$(EXE):
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'manyview needs Python 3.11 or newer; this is ' + sys.version.split()[0] + '. Run: make PYTHON=python3.12 demo')"
@@ -99,11 +109,22 @@ $(VENV)-omics/installed: pyproject.toml
 	$(VENV)-omics/$(SCRIPTS)/python -m pip install --quiet --editable '.[omics,plots,files]' pytest hypothesis polars
 	touch $@
 
+<<<<<<< HEAD
 $(VENV)-fuzz/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-fuzz
 	$(VENV)-fuzz/$(SCRIPTS)/python -m pip install --quiet --editable '.[files]' atheris
 	touch $@
 
+=======
+$(VENV)-oldest/installed: pyproject.toml constraints/oldest.txt
+	$(PYTHON) -m venv --clear $(VENV)-oldest
+	$(VENV)-oldest/$(SCRIPTS)/python -m pip install --quiet --constraint constraints/oldest.txt --editable '.[test]'
+	touch $@
+
+$(VENV)-newest/$(SCRIPTS)/python$(EXE):
+	$(PYTHON) -m venv $(VENV)-newest
+
+>>>>>>> acdeab8 (The oldest versions of all dependencies are stated, and tried by make oldest)
 $(VENV)/installed-docs: $(BIN)/python$(EXE) pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[docs,files]'
 	touch $@ $(VENV)/installed

@@ -205,6 +205,8 @@ def merged_index(indices: Sequence[pd.Index], how: str) -> pd.Index:
     """Sample names in all tables, or in any, in order of first appearance."""
     merged = indices[0]
     for index in indices[1:]:
+        if index.equals(merged):
+            continue  # pandas 2 would make other integers of a RangeIndex, which means "no names"
         merged = (
             merged[merged.isin(index)]
             if how == "inner"

@@ -67,9 +67,9 @@ class Study:
         Compared methods are run in file order only, and have the same value in both columns.
         """
         key = ["metric", "data", "method"]
-        cells = complete(pd.concat([self.tables["oracle"], self.tables["ablation"]]))
+        cells = complete(self._joined("oracle", "ablation"))
         board = cells.set_index(key)["mean"].astype(float).to_frame("file")
-        order = pd.concat([self.tables["order"], self.tables["ablation_order"]])
+        order = self._joined("order", "ablation_order")
         order = order[order["is_complete"].astype(bool)]
         shuffled = order.set_index(key)["shuffled"].astype(float).reindex(board.index)
         is_swept = board.index.get_level_values("method").isin([PUBLISHED, *ABLATION])
@@ -91,9 +91,14 @@ class Study:
     @cached_property
     def gone(self) -> set[tuple[str, str]]:
         """Pairs (data, method) that declined or failed."""
-        cells = pd.concat([self.tables["oracle"], self.tables["ablation"]])
+        cells = self._joined("oracle", "ablation")
         cells = cells[cells["status"].isin(["declined", "failed"])]
         return set(zip(cells["data"], cells["method"], strict=True))
+
+    def _joined(self, first: str, second: str) -> pd.DataFrame:
+        """Rows of two tables; an empty one has no say in the types of the columns."""
+        tables = [self.tables[name] for name in (first, second)]
+        return pd.concat([table for table in tables if len(table)] or tables[:1])
 
     def on_sets(self, table: pd.DataFrame) -> pd.DataFrame:
         """Rows of a table for the paper's data sets."""
@@ -469,7 +474,7 @@ def rises_then_stays(study: Study) -> Judgement:
     for title, acc in _curves(study).items():
         values = acc.to_numpy(float)
         best = int(values.argmax())
-        fall = float(max(0.0, -np.diff(values[: best + 1]).min(initial=0.0)))
+        fall = max(0.0, -float(np.diff(values[: best + 1]).min(initial=0.0)))
         loss = float(values[best] - values[best:].min())
         text = (
             f"{title}: before its best value it falls by up to {fall:.4f} from one λ to the next, "
