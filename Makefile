@@ -1,10 +1,13 @@
 # make demo   installs into .venv and clusters the bundled digits
 # make test   installs into .venv and runs the quick tests; make test-all runs all of them
 # make docs   installs into .venv, runs the examples and builds the site
+# make faults   kills the commands, fills disks, harms data; KILLS, FAULTS, INTERRUPTS, PROBLEMS
 # make fuzz   sends 10 000 damaged files through the command; CASES and SEED choose others
 # make fuzz-guided   lets a fuzzer that sees the branches search the parsers, SECONDS for each
 # make check-dist   builds the packages and runs the demo of the wheel in a clean environment
 # make oldest, make newest   run the quick tests with the oldest and the newest dependencies
+# make load   fits by the thousand, in threads and in processes; takes long
+# make sbom, make audit   list what is installed with the package, and look for known weaknesses
 VENV := .venv
 ifeq ($(OS),Windows_NT)
 PYTHON ?= python
@@ -21,9 +24,13 @@ WORKERS ?= 2
 CASES ?= 10000
 SEED ?= 0
 SECONDS ?= 180
+KILLS ?= 1000
+FAULTS ?= 200
+INTERRUPTS ?= 50
+PROBLEMS ?= 1000
 PYTEST := $(SCRIPTS)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
-.PHONY: demo test test-all fuzz fuzz-guided omics docs lint types bench scoreboard dist check-dist clean oldest newest
+.PHONY: demo test test-all fuzz fuzz-guided omics docs lint types bench scoreboard dist check-dist clean oldest newest load sbom audit faults
 
 demo: $(VENV)/installed
 	$(BIN)/manyview demo
@@ -35,6 +42,13 @@ test: $(VENV)/installed-dev
 # everything, also what needs the benchmark files of MANYVIEW_DATA and Chromium, where they are
 test-all: $(VENV)/installed-dev
 	$(VENV)/$(PYTEST)
+
+# kills, interrupts, full disks and harmed data, random problems; takes an hour
+faults: $(VENV)/installed-dev
+	cd tests && ../$(BIN)/python -W ignore -m faults.kills --kills $(KILLS) --seed $(SEED)
+	cd tests && ../$(BIN)/python -W ignore -m faults.files --faults $(FAULTS) --seed $(SEED)
+	cd tests && ../$(BIN)/python -W ignore -m faults.interrupts --interrupts $(INTERRUPTS) --seed $(SEED)
+	cd tests && ../$(BIN)/python -m faults.problems --problems $(PROBLEMS) --seed $(SEED)
 
 # one process; a case that fails is kept in build/fuzz and printed with what draws it again
 fuzz: $(VENV)/installed-dev
@@ -72,6 +86,9 @@ types: $(VENV)/installed-dev
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.speed.bench_fit --quick
 
+load: $(VENV)/installed-dev
+	$(BIN)/python -m benchmarks.load
+
 # all methods on all sets of MANYVIEW_DATA, into docs/; takes hours, goes on where it stopped
 scoreboard: $(VENV)/installed-dev
 	$(BIN)/python -m benchmarks.quality.bench_quality
@@ -88,6 +105,17 @@ check-dist: dist
 	$(PYTHON) -m venv $(CLEAN)
 	$(CLEAN)/$(SCRIPTS)/python -m pip install --quiet dist/*.whl
 	cd $(CLEAN) && $(SCRIPTS)/python -m manyview --version && $(SCRIPTS)/manyview demo
+
+# CycloneDX, of the package with its extras as a user installs it
+sbom: $(VENV)-shipped/installed $(VENV)-supply/installed
+	mkdir -p build
+	$(VENV)-supply/$(SCRIPTS)/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible --output-file build/sbom.json $(VENV)-shipped/$(SCRIPTS)/python$(EXE)
+
+# asks the service of PyPI; a package that it cannot answer for is an error
+audit: $(VENV)-shipped/installed $(VENV)-supply/installed
+	mkdir -p build
+	$(VENV)-shipped/$(SCRIPTS)/python -m pip freeze --exclude manyview > build/shipped.txt
+	$(VENV)-supply/$(SCRIPTS)/pip-audit --strict --no-deps --disable-pip --requirement build/shipped.txt
 
 clean:
 	rm -rf $(VENV) $(VENV)-* dist manyview-demo build docs/api docs/gallery docs/sg_execution_times.rst
@@ -109,13 +137,11 @@ $(VENV)-omics/installed: pyproject.toml
 	$(VENV)-omics/$(SCRIPTS)/python -m pip install --quiet --editable '.[omics,plots,files]' pytest hypothesis polars
 	touch $@
 
-<<<<<<< HEAD
 $(VENV)-fuzz/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-fuzz
 	$(VENV)-fuzz/$(SCRIPTS)/python -m pip install --quiet --editable '.[files]' atheris
 	touch $@
 
-=======
 $(VENV)-oldest/installed: pyproject.toml constraints/oldest.txt
 	$(PYTHON) -m venv --clear $(VENV)-oldest
 	$(VENV)-oldest/$(SCRIPTS)/python -m pip install --quiet --constraint constraints/oldest.txt --editable '.[test]'
@@ -124,10 +150,19 @@ $(VENV)-oldest/installed: pyproject.toml constraints/oldest.txt
 $(VENV)-newest/$(SCRIPTS)/python$(EXE):
 	$(PYTHON) -m venv $(VENV)-newest
 
->>>>>>> acdeab8 (The oldest versions of all dependencies are stated, and tried by make oldest)
 $(VENV)/installed-docs: $(BIN)/python$(EXE) pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[docs,files]'
 	touch $@ $(VENV)/installed
+
+$(VENV)-shipped/installed: pyproject.toml
+	$(PYTHON) -m venv --clear $(VENV)-shipped
+	$(VENV)-shipped/$(SCRIPTS)/python -m pip install --quiet '.[plots,files,fetch]'
+	touch $@
+
+$(VENV)-supply/installed:
+	$(PYTHON) -m venv $(VENV)-supply
+	$(VENV)-supply/$(SCRIPTS)/python -m pip install --quiet cyclonedx-bom pip-audit
+	touch $@
 
 $(VENV)-dist/installed:
 	$(PYTHON) -m venv $(VENV)-dist
