@@ -116,3 +116,10 @@ def test_a_tiny_row_among_others_is_a_row_of_zeros(rng):
         for view in (X, zero)
     )
     np.testing.assert_array_equal(tiny.labels_, none.labels_)
+
+
+def test_a_column_that_hardly_varies_in_most_samples_does_not_overflow_in_the_others(rng):
+    X = np.zeros((12, 2))
+    X[:, 0], X[:, 1] = rng.random(12), 1e-160 * rng.random(12)
+    X[0, 1] = 1.0
+    assert fit_or_sentence([sparse.csr_array(X), blobs(rng, 7)[:12]], scale="pca-l2") is not None

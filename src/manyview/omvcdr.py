@@ -56,7 +56,7 @@ from manyview.reliability.structure import LazyAssessment
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import Description, describe, describe_sums
 from manyview.solver.evidence import Structure
-from manyview.solver.fitting import fit, memory_check
+from manyview.solver.fitting import fit, label_samples, memory_check
 from manyview.solver.inference import Assignment, Fitted, assignment_of
 from manyview.solver.model import Solution
 from manyview.solver.online import BatchTotals, begin_batches, learn
@@ -325,9 +325,7 @@ class OMVCDR(
         solution, fitted = fit(engine, self._settings(k), schedule, names, rng, notify, check)
         description = describe(engine, solution, data.n_views)
         self._fitted = fitted = replace(fitted, least_weight=weights.least)
-        # by the same steps as in `predict`, so that equal samples have equal labels, and those
-        # of no weight have one
-        found = fitted.label(engine, data).assignment(engine)
+        found = label_samples(engine, fitted, data).assignment(engine)
         data.check_unchanged()
         self._store_assignment(data, found, counted, rng.spawn(1)[0])
         self._score_fit(engine, data, np.arange(data.n_samples)[counted], rng)

@@ -27,6 +27,7 @@ MAPS: dict[str, np.ufunc] = {"sqrt": np.sqrt, "log1p": np.log1p}
 SPARSE = 0.7  # share of zeros from which on principal components lose more than they gain
 FEWEST_COUNTS = 200.0  # mean row sum from which on counts are rates that a logarithm suits
 WHITENING = 0.5  # exponent: 0 keeps the variances of the components, 1 makes them equal
+LEAST_OF_FLOAT32, LEAST_OF_FLOAT64 = 1e-18, 1e-75  # deviation of a column that is not constant
 LARGEST_FACTOR = 1e-3  # of the largest number of a dtype: room for what a factor is multiplied by
 
 
@@ -70,9 +71,9 @@ class ColumnMoments:
 
     @property
     def least_deviation(self) -> float:
-        """Below it, the inverse of a deviation would overflow in the dtype of the values."""
-        dtype = np.float32 if self.resolution == np.finfo(np.float32).eps else np.float64
-        return 1 / largest_factor(dtype)
+        """Below it, squares of the largest values allowed would overflow once they are z-scores."""
+        is_single = self.resolution == np.finfo(np.float32).eps
+        return LEAST_OF_FLOAT32 if is_single else LEAST_OF_FLOAT64
 
     @property
     def mean_square_norm(self) -> float:
@@ -113,7 +114,7 @@ class ViewScaling:
 
 
 def largest_factor(dtype: Any) -> float:
-    """Largest factor of a row or column whose products stay finite in a dtype."""
+    """Largest factor of a row whose products stay finite in a dtype."""
     return LARGEST_FACTOR * float(np.finfo(dtype).max)
 
 

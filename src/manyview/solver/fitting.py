@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.random import Generator
 
+from manyview.data.views import MultiViewData
 from manyview.engines import Engine, rows_per_block
 from manyview.exceptions import MemoryLimitError
 from manyview.solver.alternation import Schedule, refine, solve
@@ -24,7 +25,7 @@ from manyview.solver.model import Solution
 from manyview.solver.problem import Problem, Settings, build_problem, measure_problem, rebuild_on
 from manyview.solver.progress import OnStep
 from manyview.solver.scaled_rows import apply_scalings, find_scalings, store_scaled
-from manyview.solver.updates import predict
+from manyview.solver.updates import predict, relabel
 from manyview.utils.types import FloatArray
 
 # of λ: with weak coupling all spaces have weight, and neighbors do not depend on the first labels
@@ -61,6 +62,22 @@ def fit(
     problem = build_problem(engine, settings, view_names)
     check(problem, 0)
     return parts.fit_unsmoothed(problem, n_subset)
+
+
+def label_samples(engine: Engine, fitted: Fitted, data: MultiViewData) -> Fitted:
+    """Label the samples of a fit by the steps of `predict`, which then returns these labels.
+
+    The last sweep leaves them the same but for rounding, ties such as those of equal samples, and
+    samples of no weight, which it has not seen. Where the projections of the fit were made by the
+    steps of `predict`, they are used.
+    """
+    n, k = engine.n_samples, fitted.model.problem.n_clusters
+    is_stored = fitted.anchor_graph is not None and count_subset(n, k) == n  # `store_scaled`
+    is_free = fitted.model.size_weight > 0  # products may subtract the mean of other rows first
+    if n < data.n_samples or is_stored or is_free:
+        return fitted.label(engine, data)
+    engine.map_reduce(relabel, fitted.model, fitted.moments, fitted.least_weight)
+    return fitted
 
 
 @dataclass(frozen=True)

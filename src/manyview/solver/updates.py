@@ -60,6 +60,13 @@ def predict(
     cluster has the least add for any `sample_weight` that is at most its weight.
     """
     block = replace(block, projection=_project(block, kernels, model))
+    return relabel(block, kernels, model, moments, sample_weight)
+
+
+def relabel(
+    block: Block, kernels: Kernels, model: Model, moments: ClusterMoments, sample_weight: float
+) -> tuple[Block, ArraySums]:
+    """The labels of `predict`, from existing projections."""
     labels = kernels.nearest(block, _clusters(moments, model, sample_weight))
     if labels.min(initial=0) < 0:  # no cost is a number
         msg = (
