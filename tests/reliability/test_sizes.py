@@ -107,3 +107,8 @@ def test_effective_clusters_by_hand():
     assert _n_effective(np.array([0, 0, 0, 2])) == pytest.approx(
         np.exp(-0.75 * np.log(0.75) - 0.25 * np.log(0.25))
     )
+
+
+def test_copies_of_few_samples_say_nothing_on_sizes(rng):
+    which = rng.integers(2, size=60)
+    assert advise_sizes([rng.random((2, 3))[which], rng.random((2, 4))[which]], which) is None

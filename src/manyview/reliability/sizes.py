@@ -9,12 +9,14 @@ clusters, the exponential of the entropy of the sizes, then the groups are likel
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from manyview.data.views import MultiViewData
 from manyview.model_selection.graph import decompose, inside, join_neighbors, modularity
@@ -76,7 +78,7 @@ def advise_sizes(
     with limit_threads(1):
         points = locate(data[rows], scale, rng).points
         graph = join_neighbors(points)
-        pieces = KMeans(PIECES * k, n_init=1, random_state=random_state).fit_predict(points)
+        pieces = _cut_into_pieces(points, PIECES * k, random_state)
         free = max(
             decompose(graph, k, rng).partition(k),
             _merge(graph, pieces, k),
@@ -94,6 +96,12 @@ def advise_sizes(
         "may have been split, and small ones merged. Try twice as many clusters, and merge those "
         "that belong together; a larger lam, such as lam=10, helps in some cases."
     )
+
+
+def _cut_into_pieces(points: FloatArray, n_pieces: int, random_state: int) -> IntArray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # few distinct points: fewer pieces
+        return np.asarray(KMeans(n_pieces, n_init=1, random_state=random_state).fit_predict(points))
 
 
 def _merge(graph: sparse.csr_array, pieces: IntArray, n_clusters: int) -> IntArray:
