@@ -10,12 +10,11 @@ import resource
 import sys
 import time
 import traceback
-from pathlib import Path
 
 import psutil
 
 from manyview.cli import main
-from manyview.utils.memory import peak_memory
+from manyview.utils.memory import peak_memory, start_peak
 
 MOST_ADDRESSES = 4 << 30  # beyond what the process has when it is ready
 
@@ -24,9 +23,7 @@ def run_command(arguments: list[str]) -> dict[str, object]:
     """Exit code and what was said, or the traceback; seconds, and bytes at the peak."""
     sys.argv = ["manyview", *arguments]
     said, error, code = io.StringIO(), "", None
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    before, start = psutil.Process().memory_info().rss, time.perf_counter()
+    before, start = start_peak(), time.perf_counter()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         try:
             main()
@@ -39,7 +36,7 @@ def run_command(arguments: list[str]) -> dict[str, object]:
         "said": said.getvalue()[-2000:],
         "error": error[-4000:],
         "seconds": time.perf_counter() - start,
-        "peak": max(0, peak_memory() - before),
+        "peak": peak_memory() - before,
     }
 
 
