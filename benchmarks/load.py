@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_all_start_methods, get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,14 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import ParameterGrid
 
 from benchmarks.measuring import machine
-from benchmarks.page import keep_rows, markdown, parser_for, results_file
+from benchmarks.page import keep_rows, markdown, parser_for, results_file, write_section
 from manyview import OMVCDR
 from manyview.datasets import make_multiview_blobs
 from manyview.utils.processes import end_with_parent
 
 N_FITS = {True: (50, 300), False: (500, 5000)}  # by whether it is quick; looked at after the first
 N_SAMPLES = {True: 300, False: 1500}
+PAGE = Path("docs/reliability.md")
 LONGEST = 3600.0  # seconds; a case that takes longer hangs
 GROWTH = 1.1  # of memory from the first look to the last, at most
 GRID = {"lam": [0.5, 1.0, 2.0, 4.0], "random_state": [0, 1], "scale": ["auto", None]}
@@ -174,7 +176,10 @@ def main() -> None:
         print(f"{case}: {rows[-1]['finding']} ({rows[-1]['seconds']:.1f} s)", flush=True)
     frame = pd.DataFrame(rows)
     keep_rows(results_file("load", arguments), frame)
-    print(f"\n{table(frame)}\n\n{machine()['machine']}; {machine()['versions']}")
+    text = f"{table(frame)}\n\n`make load`; {machine()['machine']}; {machine()['versions']}."
+    print(f"\n{text}")
+    if not arguments.quick:
+        write_section(PAGE, "load", text)
     sys.exit(0 if frame["is_right"].all() else 1)
 
 

@@ -1,11 +1,14 @@
 """Changed files of every kind: accepted, or refused in one sentence; `make fuzz` runs many more."""
 
 import contextlib
+import os
+import re
+import subprocess
 import sys
 
 import pytest
 
-from fuzz.run import FOUND, Case, Worker, draw_case, from_line, in_turn, run_case
+from fuzz.run import FOUND, TESTS, Case, Worker, draw_case, from_line, in_turn, run_case
 from fuzz.seeds import make_seeds
 
 N_CASES = 300
@@ -52,6 +55,31 @@ def test_changed_files_are_accepted_or_refused_in_one_sentence(seeds, folder, wo
 def test_files_that_once_failed_are_accepted_or_refused(seeds, folder, worker, line):
     outcome = run_case(from_line(line), seeds, worker, folder)
     assert outcome.failure == ""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import os; os.system('true')",
+        "import subprocess, sys; subprocess.run([sys.executable, '--version'])",
+        "import socket; socket.getaddrinfo('localhost', 80)",
+        "import pickle, datetime; pickle.loads(pickle.dumps(datetime.date.today()))",
+    ],
+)
+def test_what_a_file_must_not_bring_about_is_seen(line):
+    """The worker is the real one, but for a command that does it."""
+    program = "from fuzz import worker; import manyview.cli\n"
+    program += f"def main(): {line}\nworker.main = main\nworker.sys.addaudithook(worker.watch)\n"
+    program += "print(worker.run_command([])['error'])"
+    path = os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert re.search(r"os\.system|subprocess\.Popen|socket\.getaddrinfo|find_class", done.stdout)
 
 
 def test_a_case_is_the_same_when_it_is_drawn_again(seeds):
