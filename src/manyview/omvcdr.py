@@ -138,6 +138,8 @@ class OMVCDR(
         Device that computes; only the CPU is supported.
     n_jobs : int, optional
         Number of threads. None uses one for small data and the number of BLAS threads for large.
+        Equal numbers give equal labels. Other numbers do so for small data, of less than about
+        3e7 values times clusters; beyond, products of several threads are rounded otherwise.
     memory_limit : float, optional
         Bytes that the fit may use in addition to views in memory. With the memory engine, a fit
         that needs more is refused before it starts; streaming writes what exceeds it to scratch

@@ -8,6 +8,7 @@ prints how often each promise was checked and kept, and the seed of each problem
 from __future__ import annotations
 
 import argparse
+import re
 import tempfile
 import warnings
 from collections import Counter
@@ -182,7 +183,7 @@ def check_case(case: Case, seed: int, folder: Path, tally: Tally) -> None:
         try:
             model = case.fit()
         except ViewError as error:
-            tally.refused[" ".join(str(error).split()[3:8])] += 1
+            tally.refused[_without_numbers(error)] += 1
             tally.note("a refusal is one sentence", _is_sentence(error), seed)
             return
         except Exception as error:  # what the user must never see
@@ -193,6 +194,11 @@ def check_case(case: Case, seed: int, folder: Path, tally: Tally) -> None:
                 tally.note(promise, is_kept(), seed)
             except Exception as error:
                 tally.note(f"{promise}, without {type(error).__name__}", False, seed)
+
+
+def _without_numbers(error: Exception) -> str:
+    """The sentence with … for what differs from problem to problem."""
+    return re.sub(r"'\w+'|-?\d[\d.e+-]*\d|\b\d+\b", "…", str(error))
 
 
 def _is_sentence(error: Exception) -> bool:

@@ -54,6 +54,12 @@ def test_small_products_take_one_thread_of_blas_and_leave_ours_alone():
         assert len(names_of_workers(1e9, 2)) == 2
 
 
+def test_small_products_round_the_same_for_any_limit():
+    with threads.limit_threads(2, product_size=1.0):
+        assert blas_threads() == 1
+        assert threads.n_threads() == 2
+
+
 def test_without_a_limit_there_are_no_more_threads_than_blas_has():
     with threads.limit_blas(1):
         assert threads.n_threads() == 1

@@ -36,14 +36,13 @@ def n_threads() -> int:
 def limit_threads(limit: int | None, product_size: float = np.inf) -> Iterator[None]:
     """Limit all threads inside a `with` block; None: as many as BLAS uses.
 
-    None also means one BLAS thread for small matrix products, where a second gains little and
-    stalls if the cores are busy.
+    BLAS has one thread for small matrix products, where a second gains little and stalls if the
+    cores are busy. Products then round the same for any limit, and so results are the same.
     """
     outer = _allowed.get()
     token = _allowed.set(min(outer or limit, limit) if limit is not None else n_threads())
-    is_small = limit is None and product_size < SMALL_PRODUCT
     try:
-        with limit_blas(1 if is_small else limit):
+        with limit_blas(1 if product_size < SMALL_PRODUCT else limit):
             yield
     finally:
         _allowed.reset(token)
