@@ -2,7 +2,7 @@
 # make test   installs into .venv and runs the quick tests; make test-all runs all of them
 # make docs   installs into .venv, runs the examples and builds the site
 # make faults   kills the commands, fills disks, harms data; KILLS, FAULTS, INTERRUPTS, PROBLEMS
-# make fuzz   sends 10 000 damaged files through the command; CASES and SEED choose others
+# make fuzz   draws new cases of the properties, sends 10 000 damaged files through the command
 # make fuzz-guided   lets a fuzzer that sees the branches search the parsers, SECONDS for each
 # make check-dist   builds the packages and runs the demo of the wheel in a clean environment
 # make oldest, make newest   run the quick tests with the oldest and the newest dependencies
@@ -52,6 +52,7 @@ faults: $(VENV)/installed-dev
 
 # one process; a case that fails is kept in build/fuzz and printed with what draws it again
 fuzz: $(VENV)/installed-dev
+	HYPOTHESIS_PROFILE=explore $(VENV)/$(PYTEST) tests/test_properties.py tests/test_extremes.py
 	cd tests && ../$(BIN)/python -m fuzz.run --cases $(CASES) --seed $(SEED)
 
 # in a place of its own: atheris has wheels for Linux and few versions of Python

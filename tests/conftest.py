@@ -18,7 +18,11 @@ from manyview.kernels.block import CHUNK_ROWS
 settings.register_profile(
     "default", max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("ci", parent=settings.get_profile("default"), max_examples=100)
+# a change is judged by the same cases twice; `make fuzz` draws new ones
+settings.register_profile(
+    "ci", parent=settings.get_profile("default"), max_examples=100, derandomize=True
+)
+settings.register_profile("explore", parent=settings.get_profile("default"), max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 

@@ -421,7 +421,8 @@ class OMVCDR(
         """Refuse parameters that were changed after the first batch; a loaded model has its own."""
         fixed = self.__dict__.setdefault("_fixed", self._fixed_parameters())
         for name, value in self._fixed_parameters().items():
-            if not np.array_equal(value, fixed[name]):
+            # as objects: numpy 2.0 cannot compare a word with a number
+            if not np.array_equal(np.asarray(value, object), np.asarray(fixed[name], object)):
                 msg = (
                     f"{name}={value!r} after a first batch with {name}={fixed[name]!r}: between "
                     f"batches only {', '.join(FREE_PARAMETERS)} may change. Set {name} back, or "

@@ -5,7 +5,15 @@ import pytest
 from scipy import sparse
 
 from helpers.definitions import scale_view
-from manyview.data.scaling import FEWEST_COUNTS, SPARSE, fit_scalings, n_scalings
+from manyview import OMVCDR
+from manyview.data.scaling import (
+    FEWEST_COUNTS,
+    MAPS,
+    SPARSE,
+    apply_map,
+    fit_scalings,
+    n_scalings,
+)
 from manyview.kernels import cpu
 from manyview.kernels.block import ViewRows
 
@@ -44,6 +52,29 @@ def test_the_square_root_is_taken_where_a_view_is_not_negative(X):
     X[0, 0] = -1
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     np.testing.assert_allclose(apply_scalings(X, "sqrt-l2"), X / np.where(norms > 0, norms, 1))
+
+
+@pytest.mark.parametrize("name", ["sqrt-l2", "log-pca-l2"])
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_negative_values_that_the_fit_did_not_count_are_mapped_as_their_opposites(
+    rng, name, as_sparse
+):
+    X = rng.poisson(60, (40, 6)).astype(float)
+    weights = np.ones(40)
+    weights[0] = 0  # the fit leaves it out, and labels it
+    X[0] *= -1
+    given = sparse.csr_array(X) if as_sparse else X
+    model = OMVCDR(2, scale=name, smooth=False, random_state=0).fit(given, sample_weight=weights)
+    np.testing.assert_array_equal(model.predict(given), model.labels_)
+    assert np.isfinite(model.transform(given)).all()
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_maps_are_odd_and_keep_zeros(name):
+    values = np.array([-4.0, -1e-300, 0.0, 1e-300, 4.0])
+    found = apply_map(name, values)
+    np.testing.assert_array_equal(found, -apply_map(name, -values))
+    np.testing.assert_array_equal(found[2:], MAPS[name](values[2:]))
 
 
 def test_z_scores_have_mean_zero_and_deviation_one_and_constant_columns_vanish(X):

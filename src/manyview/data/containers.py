@@ -22,6 +22,9 @@ from manyview.data.opening import open_rows
 from manyview.data.sample_names import first_repeated, is_id_title, is_whole
 from manyview.exceptions import DataWarning, ViewError
 
+# what pandas calls columns of objects that are numbers after all
+NUMBERS_AS_OBJECTS = ("boolean", "decimal", "empty", "floating", "integer", "mixed-integer-float")
+
 
 @dataclass(frozen=True)
 class LabeledValues:
@@ -256,12 +259,13 @@ def _open_arrow(view: Any, name: str) -> LabeledValues:
 
 def _check_numeric_columns(table: pd.DataFrame, name: str) -> None:
     """Refuse a table with text or dates, naming the columns."""
-    is_number, is_object = pd.api.types.is_numeric_dtype, pd.api.types.is_object_dtype
-    others = [
-        str(column)
-        for column, dtype in zip(table.columns, table.dtypes, strict=True)
-        if not (is_number(dtype) or is_object(dtype))
-    ]
+
+    def is_numeric(column: pd.Series[Any]) -> bool:
+        if not pd.api.types.is_object_dtype(column.dtype):
+            return pd.api.types.is_numeric_dtype(column.dtype)
+        return pd.api.types.infer_dtype(column, skipna=True) in NUMBERS_AS_OBJECTS
+
+    others = [str(name) for name, column in table.items() if not is_numeric(column)]
     _refuse_columns(others, name, "Drop or encode them; sample names belong in the index.")
 
 

@@ -23,7 +23,7 @@ Scaling: TypeAlias = Literal["unit", "l2", "sqrt-l2", "z", "z-l2", "pca-l2", "lo
 SCALINGS: tuple[str, ...] = get_args(Scaling)
 AUTO = "auto"  # square roots, and what suits the view: see `suitable`
 # element-wise maps; zero stays zero, so that sparse views stay sparse
-MAPS: dict[str, np.ufunc] = {"sqrt": np.sqrt, "log1p": np.log1p}
+MAPS: dict[str, np.ufunc] = {"sqrt": np.sqrt, "log1p": np.log1p}  # see `apply_map`
 SPARSE = 0.7  # share of zeros from which on principal components lose more than they gain
 FEWEST_COUNTS = 200.0  # mean row sum from which on counts are rates that a logarithm suits
 WHITENING = 0.5  # exponent: 0 keeps the variances of the components, 1 makes them equal
@@ -111,6 +111,18 @@ class ViewScaling:
     def width(self, n_features: int) -> int:
         """Number of columns of the scaled rows."""
         return n_features if self.components is None else self.components.shape[1]
+
+
+def apply_map(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    """Apply one of `MAPS`; a negative value is mapped as its opposite is.
+
+    Maps are fitted to values none of which is negative; new samples, and samples without weight,
+    may have some.
+    """
+    function = MAPS[name]
+    if values.size == 0 or values.min() >= 0:
+        return np.asarray(function(values))
+    return np.asarray(np.copysign(function(np.abs(values)), values))
 
 
 def largest_factor(dtype: Any) -> float:

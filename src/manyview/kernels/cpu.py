@@ -41,9 +41,9 @@ def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
         spread = products.with_values(X, (X.data - mean[X.indices]) ** 2)
         stored = products.with_values(X, np.ones(X.nnz)).T @ w  # (d_v,): weight of nonzero entries
         scatter = spread.T @ w + np.maximum(total - stored, 0) * mean**2
-        smallest = min(float(X.data.min(initial=0.0)), 0.0)
+        counted = X.data if w.all() else X.data[np.repeat(w > 0, np.diff(X.indptr))]
+        smallest = min(float(counted.min(initial=0.0)), 0.0)
         n_zero = total * X.shape[1] - stored.sum()
-        is_integer = _is_integer(X.data)
     else:
         # a second pass removes the rounding of a float32 mean before it is squared
         centered = X - mean.astype(X.dtype)
@@ -51,12 +51,12 @@ def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
         scatter = (
             np.asarray(w.astype(X.dtype) @ centered**2, dtype=np.float64) - total * residual**2
         )
-        smallest = float(X[w > 0].min())
+        counted = X if w.all() else X[w > 0]
+        smallest = float(counted.min())
         n_zero = float(w @ np.count_nonzero(X == 0, axis=1))
-        is_integer = _is_integer(X[w > 0] if view.factor is not None else X)
     zeros = float(n_zero) / (total * max(X.shape[1], 1))
     return ColumnMoments(
-        total, mean, np.maximum(scatter, 0), smallest, resolution, zeros, is_integer
+        total, mean, np.maximum(scatter, 0), smallest, resolution, zeros, _is_integer(counted)
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyview.data.scaling import MAPS
+from manyview.data.scaling import apply_map
 from manyview.kernels.block import ViewRows
 from manyview.utils.types import FloatArray
 
@@ -40,8 +40,9 @@ def mapped(view: ViewRows) -> Any:
             X = X * level[:, None]
     if view.map is None:
         return X
-    function = MAPS[view.map]
-    return with_values(X, function(X.data)) if isinstance(X, sparse.csr_array) else function(X)
+    if isinstance(X, sparse.csr_array):
+        return with_values(X, apply_map(view.map, X.data))
+    return apply_map(view.map, X)
 
 
 def unfactored(view: ViewRows) -> NDArray[Any]:
