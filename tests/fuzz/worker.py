@@ -32,10 +32,10 @@ def watch(event: str, arguments: tuple[object, ...]) -> None:
 
 
 def _is_of_numba(event: str) -> bool:
-    """Whether compiled code is loaded, which numba keeps as pickles in a folder of its own."""
+    """Whether compiled code is loaded or first run, whose constants numba keeps as pickles."""
     frame = sys._getframe() if event == "pickle.find_class" else None
     while frame is not None:
-        if frame.f_globals.get("__name__") == "numba.core.caching":
+        if str(frame.f_globals.get("__name__")).startswith("numba.core."):
             return True
         frame = frame.f_back
     return False

