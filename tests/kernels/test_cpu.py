@@ -13,6 +13,7 @@ from helpers.strategies import problems
 from manyview.data.scaling import ViewScaling
 from manyview.data.views import MultiViewData
 from manyview.kernels import cpu, sweep
+from manyview.kernels import rows as compiled_rows
 from manyview.kernels.block import Block, ViewRows
 from manyview.kernels.statistics import ClusterMoments, Clusters
 from manyview.solver.updates import objective
@@ -362,3 +363,15 @@ def test_nothing_is_known_of_rows_where_weights_or_views_vary(rng):
     assert bounds.shape == (1000, 0)
     block = replace(block, distance_bounds=bounds)
     assert np.all(cpu.bound_violated(block, coupled(moments, 1000), moments))
+
+
+def test_squares_of_smoothed_rows_are_never_negative(rng):
+    """Anchors that cancel leave what rounding does, on either side of zero."""
+    share = rng.uniform(0.1, 0.9, 50)
+    first = rng.standard_normal((50, 4))
+    table = np.vstack([first, -first * (share / (1 - share))[:, None]])
+    shares = sparse.csr_array(np.hstack([np.diag(share), np.diag(1 - share)]))
+    gram = table @ table.T
+    parts = (shares.indptr, shares.indices, shares.data)
+    assert (compiled_rows.smoothed_squares(*parts, gram) < 0).any()
+    assert (cpu.row_squares(ViewRows(shares, table=table, gram=gram)) >= 0).all()

@@ -75,7 +75,8 @@ def row_squares(view: ViewRows) -> FloatArray:
         return np.asarray(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
     X = products.mapped(view)
     if view.gram is not None:
-        return np.asarray(compiled_rows.smoothed_squares(X.indptr, X.indices, X.data, view.gram))
+        squares = compiled_rows.smoothed_squares(X.indptr, X.indices, X.data, view.gram)
+        return np.maximum(squares, 0)  # a row of next to nothing can round below
     d = X.shape[1]
     scale = np.ones(d) if view.scale is None else view.scale
     offset = np.zeros(d) if view.offset is None else view.offset
