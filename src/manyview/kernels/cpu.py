@@ -76,7 +76,7 @@ def row_squares(view: ViewRows) -> FloatArray:
     X = products.mapped(view)
     if view.gram is not None:
         squares = compiled_rows.smoothed_squares(X.indptr, X.indices, X.data, view.gram)
-        return np.maximum(squares, 0)  # a row of next to nothing can round below
+        return np.asarray(np.maximum(squares, 0))  # a row of next to nothing can round below
     d = X.shape[1]
     scale = np.ones(d) if view.scale is None else view.scale
     offset = np.zeros(d) if view.offset is None else view.offset
