@@ -39,11 +39,6 @@ def rng():
     return np.random.default_rng(0)
 
 
-@pytest.fixture(params=["cpu"])
-def kernels(request):
-    return choose_kernels(request.param)
-
-
 ENGINES = {
     "memory": InMemory,
     "memory, a block a chunk": partial(InMemory, block_rows=CHUNK_ROWS),
@@ -55,9 +50,18 @@ ENGINES = {
 
 
 @pytest.fixture(params=ENGINES)
-def engine(request, kernels):
-    """Every engine that is installed; all contract tests run on each."""
-    return ENGINES[request.param](kernels)
+def engine(request):
+    """Every engine on the host; all contract tests run on each."""
+    return ENGINES[request.param](choose_kernels("cpu"))
+
+
+@pytest.fixture(params=["torch", pytest.param("cuda", marks=pytest.mark.gpu)])
+def device(request):
+    """Every device of torch; skipped where torch or the device is missing."""
+    torch = pytest.importorskip("torch")
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("torch finds no GPU")
+    return request.param
 
 
 @pytest.fixture

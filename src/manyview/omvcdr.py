@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from re import fullmatch
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ from manyview.base import (
     FLAG,
     LIMIT,
     NONE,
+    Allowed,
     MultiViewClusterer,
     Weights,
     check_parameters,
@@ -38,8 +40,9 @@ from manyview.base import (
     validate_views,
     warn_of_doubts,
 )
+from manyview.data.tensors import as_given
 from manyview.data.views import MultiViewData, is_list_of_views
-from manyview.engines import Engine, choose_engine
+from manyview.engines import Batches, Engine, choose_engine
 from manyview.engines.memory import InMemory
 from manyview.engines.replay import ReplayEngine
 from manyview.exceptions import ConvergenceWarning, ViewError
@@ -72,8 +75,12 @@ from manyview.solver.updates import objective
 from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray
 
+CUDA = Allowed(
+    "'cuda:' and a number",
+    lambda x: isinstance(x, str) and fullmatch(r"cuda:\d+", x) is not None,
+)
 # of partial_fit: they say where and how it is computed, not what
-FREE_PARAMETERS = ("random_state", "engine", "device", "n_jobs", "memory_limit", "verbose")
+FREE_PARAMETERS = ("random_state", "engine", "device", "tf32", "n_jobs", "memory_limit", "verbose")
 
 
 @keeps_sample_names
@@ -134,8 +141,16 @@ class OMVCDR(
         Where the rows are kept. "stream" is out-of-core: views stay on disk and are read block by
         block. "auto" streams if views on disk are larger than half of the memory, or than
         `memory_limit`.
-    device : {"auto", "cpu"}, default="auto"
-        Device that computes; only the CPU is supported.
+    device : {"auto", "cpu", "cuda", "cuda:1", ..., "mps", "torch"}, default="auto"
+        Device that computes: a GPU needs torch. "auto" takes one if there is one that torch can
+        use, and the views have at least 10⁸ values or are on it. "torch" runs the kernels of the
+        GPU on the CPU.
+    label_step : {"auto", "sequential", "parallel"}, default="auto"
+        Whether samples move to other clusters one by one, or in batches with the statistics
+        frozen in between. "auto" is parallel on a GPU. Starts, and what is left at the end, are
+        always sequential. Labels depend on the step, never on threads or blocks.
+    tf32 : bool, default=False
+        Multiply float32 views on a GPU with the reduced precision of TF32, which is faster.
     n_jobs : int, optional
         Number of threads. None uses one for small data and the number of BLAS threads for large.
         Equal numbers give equal labels. Other numbers do so for small data, of less than about
@@ -236,7 +251,9 @@ class OMVCDR(
     tol: float = param(1e-5, number(least=0))
     random_state: int | np.random.RandomState | None = None
     engine: str = param("auto", one_of("auto", "memory", "stream"))
-    device: str = param("auto", one_of("auto", "cpu"))
+    device: str = param("auto", either(one_of("auto", "cpu", "cuda", "mps", "torch"), CUDA))
+    label_step: str = param("auto", one_of("auto", "sequential", "parallel"))
+    tf32: bool = param(False, FLAG)
     n_jobs: int | None = param(None, either(NONE, COUNT))
     memory_limit: float | None = param(None, LIMIT)
     view_sizes: Sequence[int] | None = None
@@ -320,7 +337,11 @@ class OMVCDR(
         """Fit with the rows of an engine, and set the fitted attributes."""
         counted = weights.counted
         engine.load(data[counted], weights.of_counted)
-        schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init)
+        is_parallel = self.label_step == "parallel" or (
+            self.label_step == "auto" and engine.kernels.is_parallel
+        )
+        batches = Batches() if is_parallel else None
+        schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init, batches=batches)
         limit = self.memory_limit if engine.name == "memory" else None
         check = memory_check(data.n_samples, data.n_features, data.dtype.itemsize, limit)
         names = data.view_names
@@ -342,7 +363,7 @@ class OMVCDR(
     ) -> None:
         """Set the outlier scores; those of the reference come from bases of its other folds."""
         subset, rows, scores = fit_outliers(
-            self._fitted, data[counted], lambda: self._choose_engine(data), rng
+            self._fitted, data[counted], lambda: choose_engine("memory", "cpu", data), rng
         )
         if len(rows) < data.n_samples:
             self.outlier_score_ = outlier_scores(engine, subset)
@@ -450,7 +471,7 @@ class OMVCDR(
         ndarray of shape (n_samples,), int32
         """
         engine, _ = self._label(X, present)
-        return engine.gather("labels")
+        return as_given(engine.views, engine.gather("labels"))
 
     def transform(self, X: Any, *, present: Any = None) -> NDArray[Any]:
         """Embedding of the samples in all spaces, concatenated: eq. (Z) with the predicted cluster.
@@ -468,7 +489,7 @@ class OMVCDR(
         """
         engine, fitted = self._label(X, present)
         fitted.embed(engine)
-        return engine.gather("projection")
+        return as_given(engine.views, engine.gather("projection"))
 
     def anchor_graph(self, X: Any, *, present: Any = None) -> list[NDArray[Any]]:
         """Embedding of each space as a graph between samples and the anchors of `anchors_`.
@@ -558,7 +579,8 @@ class OMVCDR(
         engine, fitted = self._label(X, present)
         labels, costs = engine.gather("labels"), fitted.costs(engine)
         found = self._calibrated(assignment_of(costs, labels))
-        return memberships(costs, found.labels, found.confidence)
+        given = memberships(costs, found.labels, found.confidence)
+        return as_given(engine.views, given)
 
     def cluster_stability(self, X: Any = None) -> FloatArray:
         """Whether each cluster comes back if the samples are drawn again.
@@ -598,7 +620,7 @@ class OMVCDR(
             At most 0. A sample below `-outlier_threshold_` is unlike all clusters.
         """
         engine, _ = self._label(X, present)
-        return -outlier_scores(engine, self._outliers)
+        return as_given(engine.views, -outlier_scores(engine, self._outliers))
 
     def find_shifts(self, X: Any, *, present: Any = None) -> list[Shift]:
         """Views of new samples whose mean or spread has moved, or with constant features.
@@ -715,7 +737,7 @@ class OMVCDR(
         self.choice_: Choice = count_clusters(data, self.scale, self.random_state, self.n_jobs)
         return self.choice_.n_clusters
 
-    def _label(self, X: Any, present: Any = None) -> tuple[Engine, Fitted]:
+    def _label(self, X: Any, present: Any = None) -> tuple[InMemory, Fitted]:
         """An engine with the rows of X, projected and labelled, and the fit in their groups."""
         check_is_fitted(self)
         data = validate_new_views(self, X, present=present)
@@ -726,7 +748,7 @@ class OMVCDR(
         return engine, fitted
 
     def _choose_engine(self, data: MultiViewData) -> InMemory:
-        return choose_engine(self.engine, self.device, data, self.memory_limit)
+        return choose_engine(self.engine, self.device, data, self.memory_limit, tf32=self.tf32)
 
     def _threads(self, data: MultiViewData, k: int) -> AbstractContextManager[None]:
         """Threads for products of the views with about six columns per cluster."""

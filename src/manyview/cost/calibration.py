@@ -41,7 +41,14 @@ SMALL_SHARE = 3  # with fewer samples, one in three is fitted,
 SMALL_ROWS = 1000  # and at least these
 N_STARTS = 3  # the third takes as long as each one after it
 N_PIECES = 8  # of the rows, spread over them
-TIMED = ("load", "apply_scalings", "map_reduce", "scan", "gather")  # methods of an engine
+TIMED = (
+    "load",
+    "apply_scalings",
+    "map_reduce",
+    "scan",
+    "scan_batches",
+    "gather",
+)  # methods of an engine
 N_BLOCKS = 6  # of a streamed calibration: one that fits into a block would read it once
 
 
@@ -204,9 +211,9 @@ class _TimedEngine:
         finally:
             self.seconds += time.perf_counter() - start
 
-    def subsample(self, n_rows: int, rng: np.random.Generator) -> Any:
+    def subsample(self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False) -> Any:
         before = _rows_read(self._data)
-        subset = self._engine.subsample(n_rows, rng)
+        subset = self._engine.subsample(n_rows, rng, is_apart=is_apart)
         self.n_sampled += _rows_read(self._data) - before
         return self if subset is self._engine else subset
 

@@ -13,7 +13,9 @@ from sklearn import get_config
 
 from manyview.data.containers import LabeledValues, unwrap_container
 from manyview.data.rows import Rows, float_dtype
+from manyview.data.tensors import TensorRows, is_tensor, on_gpu
 from manyview.exceptions import ViewError
+from manyview.utils.optional import needed
 
 View: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array[Any]"  # scipy < 1.16: text only
 StoredView: TypeAlias = "View | Rows"
@@ -26,7 +28,8 @@ SMALL_BYTES = 1 << 26  # up to here columns side by side are copied: products ro
 def cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, LabeledValues]:
     """Split one 2-D table into views of the given widths."""
     labeled = unwrap_container(X, "view_0")
-    if not sparse.issparse(labeled.values) and not isinstance(labeled.values, np.ndarray | Rows):
+    is_array = isinstance(labeled.values, np.ndarray | Rows) or is_tensor(labeled.values)
+    if not sparse.issparse(labeled.values) and not is_array:
         labeled = LabeledValues(np.asarray(X))
     if labeled.values.ndim != 2:
         msg = (
@@ -61,10 +64,18 @@ def cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, LabeledValues]:
 
 def as_stored(view: Any, name: str) -> StoredView:
     """Rows on disk unchanged; other views converted by `as_view`."""
+    if is_tensor(view) or on_gpu(view):
+        _check_shape(tuple(view.shape), name)
+        return TensorRows(view if is_tensor(view) else _taken_over(view, name))
     if not isinstance(view, Rows):
         return as_view(view, name)
     _check_shape(view.shape, name)
     return view
+
+
+def _taken_over(view: Any, name: str) -> Any:
+    """A tensor that shares the memory of an array on a GPU."""
+    return needed("torch", f"View '{name}', which is on a GPU,").as_tensor(view)
 
 
 def as_view(view: Any, name: str) -> View:
@@ -142,7 +153,12 @@ def check_values(view: StoredView, name: str, present: NDArray[np.bool_]) -> Non
     if get_config()["assume_finite"]:
         return
     largest = 0.0
-    for rows in row_pieces(view):
+    pieces = list(row_pieces(view))
+    if isinstance(view, TensorRows):
+        looked_at = list(view.sizes())
+        largest = max((size for _, size in looked_at if size is not None), default=0.0)
+        pieces = [rows for rows, size in looked_at if size is None]
+    for rows in pieces:
         values = read_rows(view, rows)
         piece = values.data if isinstance(values, sparse.csr_array) else np.asarray(values)
         kept = present[rows]

@@ -125,6 +125,12 @@ def apply_map(name: str, values: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(np.copysign(function(np.abs(values)), values))
 
 
+def shortest_norm(dtype: Any) -> float:
+    """Norm above which a row can be scaled to unit norm: its square has all its digits."""
+    limits = np.finfo(np.float64)
+    return max(1 / largest_factor(dtype), float(np.sqrt(limits.tiny / limits.eps)))
+
+
 def largest_factor(dtype: Any) -> float:
     """Largest factor of a row whose products stay finite in a dtype."""
     return LARGEST_FACTOR * float(np.finfo(dtype).max)

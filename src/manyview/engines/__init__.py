@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from manyview.data.rows import Rows
 from manyview.data.scaling import ViewScaling
+from manyview.data.tensors import TensorRows
 from manyview.data.views import MultiViewData
 from manyview.kernels import Kernels, choose_kernels
 from manyview.kernels.block import CHUNK_ROWS, Block
@@ -24,15 +28,54 @@ from manyview.utils.types import FloatArray
 if TYPE_CHECKING:
     from manyview.engines.memory import InMemory
 
-__all__ = ["Engine", "RowFilter", "choose_engine", "is_too_large", "rows_per_block"]
+__all__ = ["Batches", "Engine", "RowFilter", "choose_engine", "is_too_large", "rows_per_block"]
 
 T = TypeVar("T")
 RowFilter: TypeAlias = Callable[..., NDArray[np.bool_]]  # of the rows of a block
 logger = logging.getLogger(__name__)
 
+R = TypeVar("R")
+N_BATCHES = 8
+LARGE = 100_000_000  # values from which on a GPU gains
+MORE_BATCHES = 4  # times as many where F rose
+
 ROW_BYTES = 20  # weight, group and label of a sample
 BLOCK_BYTES = 1 << 25  # enough rows for efficient BLAS, few enough for small temporaries
 BLOCK_CHUNKS = 12  # maximum: results of narrow rows are wider than the rows
+
+
+class Carry(Protocol[R]):
+    """What is passed from batch to batch."""
+
+    def after(self, result: R, /) -> Self:
+        """For the next batch."""
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Division of the rows for a label step with frozen statistics.
+
+    A shard is a range of chunks; its batches are interleaved chunks, so that sorted rows are mixed.
+    Both depend on the number of samples alone, never on blocks, threads or workers.
+    """
+
+    n_shards: int = 1
+    n_batches: int = N_BATCHES
+
+    def finer(self) -> Batches:
+        """More batches, one after the other."""
+        return Batches(1, MORE_BATCHES * self.n_batches)
+
+    def shards(self, n_samples: int) -> list[range]:
+        """Chunks of each shard."""
+        n_chunks = -(-n_samples // CHUNK_ROWS)
+        ends = np.linspace(0, n_chunks, min(self.n_shards, n_chunks) + 1).astype(int)
+        return [range(start, stop) for start, stop in pairwise(ends.tolist())]
+
+    def of_shard(self, shard: range) -> list[range]:
+        """Chunks of each batch of a shard."""
+        n_batches = min(self.n_batches, len(shard))
+        return [shard[first::n_batches] for first in range(n_batches)]
 
 
 class Engine(Protocol):
@@ -60,8 +103,11 @@ class Engine(Protocol):
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
         """A random subset of the rows, or all if there are no more, for initialization."""
 
-    def subsample(self, n_rows: int, rng: np.random.Generator) -> Engine:
-        """An engine with a random subset of the rows, unscaled; this one if it has no more."""
+    def subsample(self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False) -> Engine:
+        """An engine with a random subset of the rows, unscaled.
+
+        If there are no more rows, this one, unless another with all rows is asked for.
+        """
 
     def twin(self) -> Engine:
         """Another engine with the same rows and labels, unscaled."""
@@ -84,6 +130,20 @@ class Engine(Protocol):
         visit are gathered from all blocks and visited, in a random order by `seed`.
         """
 
+    def scan_batches(
+        self,
+        visit: Callable[..., tuple[Block, R]],
+        carry: Carry,
+        batches: Batches,
+        *shared: object,
+        accept: Callable[[R], bool],
+    ) -> R:
+        """Visit the batches of each shard in order; sum the results in the order of the shards.
+
+        All rows of a batch see the same carry. Each shard starts with the carry given; for its next
+        batch it is `carry.after(result)`. If the sum is not accepted, all labels are put back.
+        """
+
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
         """Collect one array with a sample axis, in the order of the rows."""
 
@@ -94,17 +154,46 @@ def rows_per_block(row_bytes: int, n_bytes: float = BLOCK_BYTES) -> int:
 
 
 def choose_engine(
-    engine: str, device: str, data: MultiViewData, memory_limit: float | None = None
+    engine: str,
+    device: str,
+    data: MultiViewData,
+    memory_limit: float | None = None,
+    *,
+    tf32: bool = False,
 ) -> InMemory:
     """Engine and kernels by name; "auto" depends on the data and the machine."""
     from manyview.engines.memory import InMemory
     from manyview.engines.streaming import Streaming
 
-    kernels = choose_kernels(device)
+    device = choose_device(device, data)
+    kernels = choose_kernels(device, tf32=tf32)
+    if device != "cpu":
+        from manyview.engines.device import OnDevice
+
+        return OnDevice(kernels)
     is_large = engine == "auto" and is_too_large(_bytes_on_disk(data), memory_limit)
     if engine == "stream" or is_large:
         return Streaming(kernels, memory_limit)
     return InMemory(kernels)
+
+
+def choose_device(device: str, data: MultiViewData) -> str:
+    """A device by name; "auto" takes a GPU that is there, if the data are on it or large."""
+    if device != "auto":
+        return device
+    for view in data.views:
+        if isinstance(view, TensorRows) and view.device != "cpu":
+            return view.device
+    n, d = data.shape
+    if n * d < LARGE or find_spec("torch") is None:
+        return "cpu"
+    import torch
+
+    if not torch.cuda.is_available():
+        return "cpu"
+    name = torch.cuda.get_device_name()
+    logger.info("device: cuda (%s), because %d × %d values gain from it", name, n, d)
+    return "cuda"
 
 
 def _bytes_on_disk(data: MultiViewData) -> int:
@@ -112,7 +201,7 @@ def _bytes_on_disk(data: MultiViewData) -> int:
     return sum(
         view.shape[0] * view.shape[1] * view.dtype.itemsize
         for view in data.views
-        if isinstance(view, Rows | np.memmap)
+        if isinstance(view, Rows | np.memmap) and not isinstance(view, TensorRows)
     )
 
 

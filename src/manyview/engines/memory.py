@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 from operator import add
 from typing import Any, Literal, TypeVar
@@ -16,13 +16,14 @@ from scipy import sparse
 from manyview.data.conversion import View
 from manyview.data.scaling import ViewScaling
 from manyview.data.views import MultiViewData
-from manyview.engines import RowFilter, rows_per_block
+from manyview.engines import Batches, Carry, RowFilter, rows_per_block
 from manyview.kernels import Kernels
 from manyview.kernels.block import CHUNK_ROWS, Block, ViewRows
 from manyview.utils.threads import n_threads, side_by_side
 from manyview.utils.types import FloatArray, IntArray
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 FIELDS = ("views", "group", "labels", "projection", "stashed", "distance_bounds")
 
@@ -41,13 +42,13 @@ class InMemory:
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
         """Split the rows into blocks of whole chunks; views on disk are read."""
-        self._data = data.in_memory()
+        self._data = self._loaded(data)
         self.n_samples = data.n_samples
         if self._block_rows is None:
             self._block_rows = rows_per_block(sum(data.n_features) * data.dtype.itemsize)
         assert self._block_rows % CHUNK_ROWS == 0
         self._blocks = []
-        self._weights = np.ones(self.n_samples) if weights is None else weights
+        self._weights = self.kernels.rows(np.ones(self.n_samples) if weights is None else weights)
         self.apply_scalings([ViewScaling(v) for v in range(data.n_views)])
 
     def apply_scalings(
@@ -63,16 +64,18 @@ class InMemory:
             else present[:, which].sum(axis=1)
         )
         known = np.unique(counts if n_present is None else np.concatenate([counts, n_present]))
-        group = np.searchsorted(known, counts)
+        group = self.kernels.rows(np.searchsorted(known, counts))
+        labels = self.kernels.rows(np.zeros(self.n_samples, dtype=np.int32))
+        nothing = self.kernels.rows(np.empty((self.n_samples, 0), dtype=self._data.dtype))
         each_view = range(self._data.n_views)
         self._blocks = [
             Block(
-                views=tuple(_view_rows(self._data, scaling, rows) for scaling in scalings),
+                views=tuple(self._view_rows(scaling, rows) for scaling in scalings),
                 weights=self._weights[rows],
                 group=group[rows],
-                labels=np.zeros(rows.stop - rows.start, dtype=np.int32),
-                projection=np.empty((rows.stop - rows.start, 0), dtype=self._data.dtype),
-                given=tuple(_view_rows(self._data, ViewScaling(v), rows) for v in each_view),
+                labels=labels[rows],
+                projection=nothing[rows],
+                given=tuple(self._view_rows(ViewScaling(v), rows) for v in each_view),
             )
             for rows in self._row_slices()
         ]
@@ -81,6 +84,30 @@ class InMemory:
                 self._blocks[position], labels=block.labels, stashed=block.stashed
             )
         return known.astype(np.float64)
+
+    def _loaded(self, data: MultiViewData) -> MultiViewData:
+        """The views that blocks are slices of; those on disk are read."""
+        return data.in_memory()
+
+    def _values(self, v: int, rows: slice) -> Any:
+        """Consecutive rows of a view."""
+        return _slice_rows(self._data.arrays[v], rows)
+
+    def _view_rows(self, scaling: ViewScaling, rows: slice) -> ViewRows:
+        """Rows of one scaled view; missing rows get the factor zero."""
+        values, present = self._values(scaling.view, rows), self._data.present
+        factor = absent = None
+        if present is not None and not present[rows, scaling.view].all():
+            own = present[rows, scaling.view]
+            factor = self.kernels.rows(own.astype(np.float64))
+            absent = self.kernels.rows(np.flatnonzero(~own))
+        parts = (scaling.map, scaling.scale, scaling.offset)
+        return ViewRows(values, *parts, factor, absent, table=scaling.components)
+
+    @property
+    def views(self) -> tuple[Any, ...]:
+        """The views that were loaded."""
+        return self._data.views
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
         """All blocks if there are at most `n_rows` rows, else rows drawn without replacement."""
@@ -96,11 +123,16 @@ class InMemory:
             if part.size
         )
 
-    def subsample(self, n_rows: int, rng: np.random.Generator) -> InMemory:
+    def subsample(
+        self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False
+    ) -> InMemory:
         """Rows drawn without replacement, copied."""
         if n_rows >= self.n_samples:
-            return self
-        chosen = np.sort(rng.choice(self.n_samples, n_rows, replace=False))
+            if not is_apart:
+                return self
+            chosen = np.arange(self.n_samples)
+        else:
+            chosen = np.sort(rng.choice(self.n_samples, n_rows, replace=False))
         engine = InMemory(self.kernels)
         engine.load(self._data[chosen], self._weights[chosen])
         return engine
@@ -159,11 +191,54 @@ class InMemory:
         for chunk in np.random.default_rng(seed).permutation(n_chunks):
             block = self._blocks[chunk // chunks_per_block]
             start = chunk % chunks_per_block * CHUNK_ROWS
-            part = _slice(block, slice(start, start + CHUNK_ROWS))
+            rows = slice(start, start + CHUNK_ROWS)
+            part = self._pull(block, rows)
             order = np.random.default_rng((seed, chunk)).permutation(len(part.labels))
-            part, carry = visit(part, self.kernels, carry, order, *shared)
-            block.labels[start : start + CHUNK_ROWS] = part.labels
+            part, carry = visit(part, self._one_by_one, carry, order, *shared)
+            self._push(block, rows, part.labels)
         return carry
+
+    def scan_batches(
+        self,
+        visit: Callable[..., tuple[Block, R]],
+        carry: Carry[R],
+        batches: Batches,
+        *shared: object,
+        accept: Callable[[R], bool],
+    ) -> R:
+        """Visit the batches of each shard in order; the rows of a batch in parallel."""
+        before = [self.kernels.copy(block.labels) for block in self._blocks]
+
+        def go(part: tuple[Block, Any], own: Carry[R]) -> R:
+            block, rows = part
+            after, result = visit(_slice(block, rows), self.kernels, own, *shared)
+            block.labels[rows] = after.labels
+            return result
+
+        total: R | None = None
+        for shard in batches.shards(self.n_samples):
+            own = carry
+            for chunks in batches.of_shard(shard):
+                parts = list(self._parts(chunks))
+                result = reduce(add, side_by_side(partial(go, own=own), parts))
+                own = own.after(result)
+                total = result if total is None else total + result
+        assert total is not None
+        if not accept(total):
+            for position, labels in enumerate(before):
+                self._blocks[position] = replace(self._blocks[position], labels=labels)
+        return total
+
+    def _parts(self, chunks: range) -> Iterator[tuple[Block, Any]]:
+        """Each block with rows of some chunks, and which rows these are."""
+        assert self._block_rows is not None
+        per_block = self._block_rows // CHUNK_ROWS
+        wanted = np.array(chunks)
+        for position, block in enumerate(self._blocks):
+            own = wanted[wanted // per_block == position] % per_block
+            if own.size:
+                rows = (own[:, None] * CHUNK_ROWS + np.arange(CHUNK_ROWS)).ravel()
+                yield block, rows[rows < len(block.labels)]
 
     def _scan_chosen(
         self,
@@ -176,21 +251,34 @@ class InMemory:
         """Gather the selected rows, at most a block at a time, and visit them."""
 
         def pick(block: Block) -> NDArray[np.bool_]:
-            return row_filter(block, self.kernels, carry, *shared)
+            return self.kernels.to_host(row_filter(block, self.kernels, carry, *shared))
 
         chosen = np.flatnonzero(np.concatenate(list(side_by_side(pick, self._blocks))))
         chosen = np.random.default_rng(seed).permutation(chosen)
         at_once = rows_per_block(max(self._blocks[0].projection[:1].nbytes, 1))
         for start in range(0, len(chosen), at_once):
             rows, order = np.unique(chosen[start : start + at_once], return_inverse=True)
-            subset, carry = visit(self._few(rows), self.kernels, carry, order, *shared)
+            subset, carry = visit(self._few(rows), self._one_by_one, carry, order, *shared)
             for block, own, there in self._by_block(rows):
-                block.labels[there] = subset.labels[own]
+                self._push(block, there, subset.labels[own])
         return carry
+
+    @property
+    def _one_by_one(self) -> Kernels:
+        """Kernels for visits that move one row at a time."""
+        return self.kernels
+
+    def _pull(self, block: Block, rows: slice | IntArray) -> Block:
+        """Some rows of a block for such a visit."""
+        return _slice(block, rows)
+
+    def _push(self, block: Block, rows: slice | IntArray, labels: NDArray[np.int32]) -> None:
+        """Set their labels."""
+        block.labels[rows] = labels
 
     def _few(self, rows: IntArray) -> Block:
         """Some rows of all blocks, without their views."""
-        parts = [_slice(block, there) for block, _, there in self._by_block(rows)]
+        parts = [self._pull(block, there) for block, _, there in self._by_block(rows)]
 
         def joined(field: str) -> NDArray[Any]:
             return np.concatenate([getattr(part, field) for part in parts])
@@ -207,29 +295,19 @@ class InMemory:
 
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
         """Concatenate one field of all blocks."""
-        return np.concatenate([getattr(block, field) for block in self._blocks])
+        to_host = self.kernels.to_host
+        return np.concatenate([to_host(getattr(block, field)) for block in self._blocks])
 
     def put_labels(self, labels: NDArray[np.int32]) -> None:
         """Set the labels of all rows."""
         for position, rows in enumerate(self._row_slices()):
-            self._blocks[position] = replace(self._blocks[position], labels=labels[rows].copy())
+            own = self.kernels.rows(labels[rows].copy())
+            self._blocks[position] = replace(self._blocks[position], labels=own)
 
     def _row_slices(self) -> Iterator[slice]:
         assert self._block_rows is not None
         for start in range(0, self.n_samples, self._block_rows):
             yield slice(start, min(start + self._block_rows, self.n_samples))
-
-
-def _view_rows(data: MultiViewData, scaling: ViewScaling, rows: slice) -> ViewRows:
-    """Rows of one scaled view; missing rows get the factor zero."""
-    values = _slice_rows(data.arrays[scaling.view], rows)
-    factor = absent = None
-    if data.present is not None and not data.present[rows, scaling.view].all():
-        present = data.present[rows, scaling.view]
-        factor = present.astype(np.float64)
-        absent = np.flatnonzero(~present)
-    parts = (scaling.map, scaling.scale, scaling.offset)
-    return ViewRows(values, *parts, factor, absent, table=scaling.components)
 
 
 def _slice_rows(view: View, rows: slice) -> View:

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from manyview.data.scaling import ViewScaling
 from manyview.data.views import MultiViewData
-from manyview.engines import Engine, RowFilter
+from manyview.engines import Batches, Carry, Engine, RowFilter
 from manyview.engines.memory import InMemory
 from manyview.kernels.block import Block
 from manyview.utils.types import FloatArray
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Record(NamedTuple):
@@ -89,9 +90,9 @@ class ReplayEngine:
         self._catch_up()
         return self._engine.twin()
 
-    def subsample(self, n_rows: int, rng: np.random.Generator) -> Engine:
+    def subsample(self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False) -> Engine:
         """An engine with a subset of the rows, which is not recorded."""
-        subset = self._engine.subsample(n_rows, rng)
+        subset = self._engine.subsample(n_rows, rng, is_apart=is_apart)
         return self if subset is self._engine else subset
 
     def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
@@ -122,6 +123,23 @@ class ReplayEngine:
             self._n_before_labels = len(self._to_remake)
             return known.result  # type: ignore[no-any-return]
         result = self._engine.scan(visit, carry, seed, *shared, row_filter=row_filter)
+        self._write(result, False, True)
+        return result
+
+    def scan_batches(
+        self,
+        visit: Callable[..., tuple[Block, R]],
+        carry: Carry[R],
+        batches: Batches,
+        *shared: object,
+        accept: Callable[[R], bool],
+    ) -> R:
+        """Visit all batches, or replay the recorded result."""
+        known = self._replay_next()
+        if known is not None:
+            self._n_before_labels = len(self._to_remake)
+            return known.result  # type: ignore[no-any-return]
+        result = self._engine.scan_batches(visit, carry, batches, *shared, accept=accept)
         self._write(result, False, True)
         return result
 

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from manyview.data.scaling import ColumnMoments
+from manyview.exceptions import EngineUnavailableError
 from manyview.kernels.block import Block, Shrinkage, ViewRows
-from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters
+from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters, Moved
+from manyview.utils.optional import needed
 from manyview.utils.types import FloatArray, IntArray
 
 __all__ = ["Kernels", "choose_kernels"]
@@ -24,16 +26,55 @@ __all__ = ["Kernels", "choose_kernels"]
 class Kernels(Protocol):
     """What is computed on one block; b, y, u, ω are its projection, labels, group and weights."""
 
+    is_parallel: bool  # rows are many times faster at once than one by one
+    xp: Any  # numpy or torch, for what both call the same
+
+    def float64(self, array: Any) -> Any:
+        """An array of the library or of numpy, on the device in float64."""
+
     def asarray(self, small: FloatArray, like: Any) -> Any:
         """Convert a small array to the library, device and dtype of `like`."""
 
     def columns(self, view: ViewRows, weights: FloatArray) -> ColumnMoments:
         """Moments of the columns of an unscaled view."""
 
-    def row_sums(self, view: ViewRows) -> FloatArray:
-        """Sum of the values of each row, before they are scaled."""
+    def rows(self, array: Any) -> Any:
+        """Move an array with a sample axis to the library and device of the blocks."""
 
-    def row_squares(self, view: ViewRows) -> FloatArray:
+    def to_host(self, array: Any) -> NDArray[Any]:
+        """An array with a sample axis, in numpy."""
+
+    def copy(self, array: Any) -> Any:
+        """The same values in memory of their own."""
+
+    def levels(self, view: ViewRows, wanted: float) -> Any:
+        """ℓ of rows that get the sum `wanted`; zero where it would overflow: (rows,)."""
+
+    def unit_factors(self, squares: Any, dtype: Any) -> Any:
+        """f = 1/‖·‖ of rows of these squared norms; 1 for rows too short for their dtype."""
+
+    def total_squares(self, view: ViewRows, weights: Any) -> tuple[float, float]:
+        """Σ ω over the rows that have the view, and Σ ω ‖x'‖²."""
+
+    def unprojected(self, block: Block) -> Any:
+        """A projection without columns: (rows, 0)."""
+
+    def take_factor_in(self, view: ViewRows) -> ViewRows:
+        """Smoothed rows whose anchor weights are multiplied by the row factors, once."""
+
+    def center(self, b: Any, group: Any, n_present: FloatArray, shift: FloatArray) -> None:
+        """b ← b / u − shift, in place."""
+
+    def label_sizes(self, labels: Any, n_clusters: int) -> FloatArray:
+        """Number of rows with each label; negative labels are not counted: (k,)."""
+
+    def cluster_shares(self, block: Block, n_clusters: int) -> Any:
+        """ω of each row in its cluster, for `shared_sums`: (k, rows)."""
+
+    def present_shares(self, view: ViewRows, shares: Any) -> FloatArray:
+        """Σ_i s_ci of the rows that have the view: (k,)."""
+
+    def row_squares(self, view: ViewRows) -> Any:
         """‖(map(ℓ x) ∘ scale − offset) W‖² of each row, before the row factor."""
 
     def store_scaled(self, view: ViewRows) -> ViewRows:
@@ -45,7 +86,7 @@ class Kernels(Protocol):
     def accumulate(self, views: Sequence[ViewRows], embedding: Any) -> ArraySums:
         """C_v = X_vᵀ Z: one (d_v, D) array per view."""
 
-    def shared_sums(self, view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
+    def shared_sums(self, view: ViewRows, shares: Any) -> FloatArray:
         """Σ_i s_ci x_i for weights (k, rows) of the rows: (k, d_v)."""
 
     def anchor_weights(
@@ -72,6 +113,9 @@ class Kernels(Protocol):
     def nearest(self, block: Block, clusters: Clusters) -> NDArray[np.int32]:
         """Label each row by the cluster of least add(c), statistics frozen."""
 
+    def move(self, block: Block, clusters: Clusters) -> tuple[Any, Moved]:
+        """Labels after each row alone has moved to where F falls most; statistics frozen."""
+
     def margins(self, block: Block, clusters: Clusters) -> FloatArray:
         """1 − add(own) / least add of another cluster, in [0, 1], and which that is: (rows, 2)."""
 
@@ -93,8 +137,19 @@ class Kernels(Protocol):
         """
 
 
-def choose_kernels(device: str) -> Kernels:
-    """Kernel module for a device."""
-    from manyview.kernels import cpu
+def choose_kernels(device: str, *, tf32: bool = False) -> Kernels:
+    """Kernels for a device: "cpu", or a name that torch knows."""
+    if device == "cpu":
+        from manyview.kernels import cpu
 
-    return cast(Kernels, cpu)
+        return cast(Kernels, cpu)
+    torch = needed("torch", f"device={device!r}")
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        msg = (
+            f"device={device!r} needs a GPU that torch can use; torch {torch.__version__} finds "
+            "none. Use device='cpu', or a build of torch with CUDA and its driver."
+        )
+        raise EngineUnavailableError(msg)
+    from manyview.kernels.tensors import TensorKernels
+
+    return cast(Kernels, TensorKernels("cpu" if device == "torch" else device, is_fast=tf32))

@@ -10,16 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyview.data.scaling import ColumnMoments
+from manyview.data.scaling import ColumnMoments, largest_factor, shortest_norm
 from manyview.kernels import bounds as row_bounds
 from manyview.kernels import products, sweep
 from manyview.kernels import rows as compiled_rows
 from manyview.kernels.block import CHUNK_ROWS, Block, Shrinkage, ViewRows
-from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters
+from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters, Moved
 from manyview.utils.types import FloatArray, IntArray
 
+xp = np
+is_parallel = False
 SAFETY = 1e-6  # more than float32 rounds
 ROWS_CHECKED = 16  # before all others, whether the values are whole numbers
+
+
+def float64(array: NDArray[Any]) -> FloatArray:
+    """The same in float64."""
+    return np.asarray(array, dtype=np.float64)
 
 
 def asarray(small: FloatArray, like: NDArray[Any]) -> NDArray[Any]:
@@ -68,6 +75,21 @@ def _is_integer(values: NDArray[Any]) -> bool:
     )
 
 
+def rows(array: NDArray[Any]) -> NDArray[Any]:
+    """An array with a sample axis as it is."""
+    return array
+
+
+def to_host(array: NDArray[Any]) -> NDArray[Any]:
+    """An array with a sample axis as it is."""
+    return array
+
+
+def copy(array: NDArray[Any]) -> NDArray[Any]:
+    """The same values in memory of their own."""
+    return array.copy()
+
+
 def row_squares(view: ViewRows) -> FloatArray:
     """‖(map(ℓ x) ∘ scale − offset) W‖² of each row."""
     if view.table is not None and view.gram is None:
@@ -107,6 +129,25 @@ def accumulate(views: Sequence[ViewRows], embedding: NDArray[Any]) -> ArraySums:
     return ArraySums(tuple(products.transposed_times(view, embedding) for view in views))
 
 
+def center(b: NDArray[Any], group: IntArray, n_present: FloatArray, shift: FloatArray) -> None:
+    """b ← b / u − shift."""
+    b /= asarray(n_present[group][:, None], like=b)
+    b -= asarray(shift, like=b)
+
+
+def cluster_shares(block: Block, n_clusters: int) -> sparse.csr_array[Any]:
+    """ω of each row in its cluster: (k, rows)."""
+    every = np.arange(len(block.labels))
+    shape = (n_clusters, len(every))
+    return sparse.csr_array((block.weights, (block.labels, every)), shape=shape)
+
+
+def present_shares(view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
+    """Σ_i s_ci of the rows that have the view."""
+    every = np.ones(shares.shape[1])
+    return np.asarray(shares @ (every if view.factor is None else every * (view.factor > 0)))
+
+
 def shared_sums(view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
     """Σ_i s_ci x_i: weights times row factors times view."""
     X = products.mapped(view)
@@ -123,9 +164,44 @@ def shared_sums(view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
     return total if view.table is None else np.asarray(total @ view.table)
 
 
-def row_sums(view: ViewRows) -> FloatArray:
-    """Sum of the values of each row."""
-    return np.asarray(products.mapped(view).sum(axis=1), dtype=np.float64).ravel()
+def levels(view: ViewRows, wanted: float) -> FloatArray:
+    """ℓ of rows that get the same sum; zero where it would overflow."""
+    sums = np.asarray(products.mapped(view).sum(axis=1), dtype=np.float64).ravel()
+    has_sum = sums > wanted / largest_factor(view.values.dtype)
+    return np.divide(wanted, sums, out=np.zeros_like(sums), where=has_sum)
+
+
+def unit_factors(squares: FloatArray, dtype: Any) -> FloatArray:
+    """f = 1/‖·‖; 1 where it would overflow, or the square has lost digits."""
+    norm = np.sqrt(squares)
+    is_long = norm > shortest_norm(dtype)
+    return np.divide(1.0, norm, out=np.ones_like(norm), where=is_long)
+
+
+def total_squares(view: ViewRows, weights: FloatArray) -> tuple[float, float]:
+    """Σ ω over the rows that have the view, and Σ ω ‖x'‖²."""
+    factor = np.ones(len(weights)) if view.factor is None else view.factor
+    squares = (weights * factor**2) @ row_squares(view)
+    return float(weights @ (factor > 0)), float(squares)
+
+
+def unprojected(block: Block) -> NDArray[Any]:
+    """A projection without columns."""
+    return np.empty((len(block.labels), 0), dtype=block.projection.dtype)
+
+
+def take_factor_in(view: ViewRows) -> ViewRows:
+    """Smoothed rows whose anchor weights are multiplied by the row factors."""
+    shares, factor = view.values, view.factor
+    assert factor is not None
+    scaled = shares.data * np.repeat(factor, np.diff(shares.indptr)).astype(shares.dtype)
+    values = sparse.csr_array((scaled, shares.indices, shares.indptr), shape=shares.shape)
+    return replace(view, values=values, factor=None)
+
+
+def label_sizes(labels: NDArray[np.int32], n_clusters: int) -> FloatArray:
+    """Number of rows with each label; negative labels are not counted."""
+    return np.bincount(labels[labels >= 0], minlength=n_clusters).astype(np.float64)
 
 
 def store_scaled(view: ViewRows) -> ViewRows:
@@ -189,7 +265,7 @@ def embed(block: Block, shrinkage: Shrinkage) -> NDArray[Any]:
 def nearest(block: Block, clusters: Clusters) -> NDArray[np.int32]:
     """Cluster of least add(c), statistics frozen."""
     labels = np.empty(len(block.labels), dtype=np.int32)
-    arrays, weight = _arrays(clusters), clusters.sample_weight
+    arrays, weight = cluster_arrays(clusters), clusters.sample_weight
     costs = sweep.prepare_all(arrays, weight)
     for rows in _blocks(len(labels), clusters):
         b = block.projection[rows]
@@ -201,7 +277,7 @@ def nearest(block: Block, clusters: Clusters) -> NDArray[np.int32]:
 def margins(block: Block, clusters: Clusters) -> FloatArray:
     """1 − add(own) / least add of another cluster, and which that is; statistics frozen."""
     out = np.empty((len(block.labels), 2))
-    arrays, weight = _arrays(clusters), clusters.sample_weight
+    arrays, weight = cluster_arrays(clusters), clusters.sample_weight
     costs = sweep.prepare_all(arrays, weight)
     for rows in _blocks(len(out), clusters):
         b = block.projection[rows]
@@ -214,7 +290,7 @@ def margins(block: Block, clusters: Clusters) -> FloatArray:
 def cluster_costs(block: Block, clusters: Clusters) -> FloatArray:
     """add(c) of each row and cluster, statistics frozen."""
     out = np.empty((len(block.labels), clusters.moments.rows.shape[1]))
-    arrays = _arrays(clusters)
+    arrays = cluster_arrays(clusters)
     costs = sweep.prepare_all(arrays, clusters.sample_weight)
     sweep.costs_of_all(arrays, costs, block.projection, block.group, out)
     return out
@@ -225,7 +301,7 @@ def distance_bounds(block: Block, clusters: Clusters) -> NDArray[Any]:
     b, weights = block.projection, block.weights
     if len(clusters.n_present) > 1 or not _all_same(weights):
         return np.empty((len(b), 0), dtype=b.dtype)
-    arrays = _arrays(clusters)
+    arrays = cluster_arrays(clusters)
     costs = sweep.prepare_all(arrays, weights[0])
     out = np.empty((len(b), 3))
     for rows in _blocks(len(b), clusters):
@@ -239,9 +315,9 @@ def bound_violated(block: Block, clusters: Clusters, since: ClusterMoments) -> N
     out = np.ones(len(block.labels), dtype=np.bool_)
     if block.distance_bounds.shape[1] == 0:
         return out
-    arrays, weight = _arrays(clusters), block.weights[0]
+    arrays, weight = cluster_arrays(clusters), block.weights[0]
     costs = sweep.prepare_all(arrays, weight)
-    before = sweep.prepare_all(_arrays(replace(clusters, moments=since)), weight)
+    before = sweep.prepare_all(cluster_arrays(replace(clusters, moments=since)), weight)
     bounds = _no_bounds(costs)._replace(slope=before.slope[0], center=before.center)
     sweep.bound_all(arrays, costs, bounds, weight)
     row_bounds.bound_violated(block.distance_bounds, block.labels, before, costs, bounds, out)
@@ -251,8 +327,8 @@ def bound_violated(block: Block, clusters: Clusters, since: ClusterMoments) -> N
 def assign(block: Block, order: IntArray, clusters: Clusters) -> int:
     """One sequential sweep; labels and moments are updated in place."""
     b, labels, group, weights = block.projection, block.labels, block.group, block.weights
-    tolerance = 1e-12 if b.dtype == np.float64 else 1e-6
-    arrays = _arrays(clusters)
+    tolerance = _tolerance(b)
+    arrays = cluster_arrays(clusters)
     same_weight = _all_same(weights)
     n_moved = 0
     costs = sweep.prepare_all(arrays, weights[order[0]])
@@ -270,6 +346,32 @@ def assign(block: Block, order: IntArray, clusters: Clusters) -> int:
         if not is_whole:
             labels[part] = own_labels
     return n_moved
+
+
+def move(block: Block, clusters: Clusters) -> tuple[NDArray[np.int32], Moved]:
+    """Labels after each row alone has moved to where F falls most; statistics frozen."""
+    labels = _propose(block, clusters)
+    before = moments(block, clusters.moments)
+    after = moments(replace(block, labels=labels), clusters.moments)
+    return labels, Moved(before, after, int(np.count_nonzero(labels != block.labels)))
+
+
+def _propose(block: Block, clusters: Clusters) -> NDArray[np.int32]:
+    b, labels, weights = block.projection, block.labels, block.weights
+    out = np.empty_like(labels)
+    arrays = cluster_arrays(clusters)
+    same_weight = _all_same(weights)
+    for rows in _blocks(len(b), clusters):
+        costs = sweep.prepare_all(arrays, weights[rows.start])
+        bounds = _bounds(b[rows], arrays, costs, weights[0] if same_weight else None)
+        own = (b[rows], labels[rows], block.group[rows], weights[rows])
+        sweep.propose(arrays, costs, bounds, *own, _tolerance(b), out[rows])
+    return out
+
+
+def _tolerance(b: NDArray[Any]) -> float:
+    """Decrease of F, relative to what a move takes away, below which it may be rounding."""
+    return 1e-12 if b.dtype == np.float64 else 1e-6
 
 
 def _blocks(n_rows: int, clusters: Clusters) -> Iterator[slice]:
@@ -320,7 +422,7 @@ def _unmoved(k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     return np.zeros(k), np.ones(k), np.zeros((2, k))
 
 
-def _arrays(clusters: Clusters) -> sweep.ClusterArrays:
+def cluster_arrays(clusters: Clusters) -> sweep.ClusterArrays:
     """What the compiled label step is given; it writes into the arrays of the moments."""
     moments = clusters.moments
     ends = _ends(moments.starts, moments.mean.shape[2])

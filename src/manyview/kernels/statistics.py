@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 
 from manyview.utils.types import FloatArray, IntArray
 
+MOST_TAKEN = 0.9  # of a cluster, when a batch stands for more rows than it has
+LEAST_KEPT = 0.01  # of a scatter from which another is subtracted
+
 
 @dataclass(frozen=True)
 class ArraySums:
@@ -61,6 +64,28 @@ class ClusterMoments:
         """The same clusters with multiplied weights."""
         return replace(self, count=self.count * growth, scatter=self.scatter * growth)
 
+    def replaced(self, before: ClusterMoments, after: ClusterMoments, times: int) -> ClusterMoments:
+        """The same clusters when `times` as many rows as those of `before` are those of `after`.
+
+        Where that would take more than there is, a small share of the cluster stays.
+        """
+        n, part = self.count, before.count
+        taken = np.minimum(times * part, MOST_TAKEN * n)  # (G, k)
+        rest = n - taken
+        ratio = np.divide(taken, rest, out=np.zeros_like(n), where=rest > 0)
+        delta = before.mean - self.mean
+        distance = np.add.reduceat(delta**2, self.starts, axis=-1)  # (G, k, m)
+        share = np.divide(taken, part, out=np.zeros_like(n), where=part > 0)[:, :, None]
+        lost = share * before.scatter + (n * ratio)[:, :, None] * distance
+        kept = replace(
+            self,
+            rows=np.maximum(self.rows - times * before.rows, 0),
+            count=rest,
+            mean=self.mean - ratio[:, :, None] * delta,
+            scatter=np.maximum(self.scatter - lost, LEAST_KEPT * self.scatter),
+        )
+        return kept + replace(after.grown(times), rows=times * after.rows)
+
     def copy(self) -> ClusterMoments:
         """A copy, for a sweep that updates it in place."""
         return ClusterMoments(
@@ -83,6 +108,34 @@ class ClusterMoments:
             spread(self.count),
             spread(self.mean),
             spread(self.scatter),
+        )
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Moments of some rows before and after a label step with frozen statistics."""
+
+    before: ClusterMoments
+    after: ClusterMoments
+    n_moved: int
+
+    def __add__(self, other: Moved) -> Moved:
+        """Moments of the union of two sets of rows."""
+        before, after = self.before + other.before, self.after + other.after
+        return Moved(before, after, self.n_moved + other.n_moved)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """Moments that the label step of a batch uses; a shard has its own, brought up to date."""
+
+    moments: ClusterMoments
+    n_shards: int  # that move at the same time: each move counts as often
+
+    def after(self, moved: Moved) -> Frozen:
+        """Statistics for the next batch."""
+        return replace(
+            self, moments=self.moments.replaced(moved.before, moved.after, self.n_shards)
         )
 
 

@@ -223,6 +223,56 @@ def removal(s, b, i, c, u, w, center, spare):
 
 
 @compiled
+def leaving_costs(s, w):
+    """rem of each cluster for a sample of weight w in each group: grow + Σ_p slope ‖b − center‖².
+
+    The slope is zero where no other sample is in the cluster.
+    """
+    G, k, D = s.mean.shape
+    m = len(s.coupling)
+    grow, slope, center, spare = (
+        np.zeros(k),
+        np.zeros((G, k, m)),
+        np.empty((k, D)),
+        np.empty((1, D)),
+    )
+    for c in range(k):
+        n = s.weight[:, c].sum()
+        rest = max(n - w, 0.0)
+        grow[c] = entropy_rise(s, rest, w)
+        for p in range(m):
+            grow[c] += regrown(s, c, p, rest, n, w, center[c : c + 1], spare, 0)
+            scaled = s.coupling[p] * rest
+            for u in range(G):
+                point = w * s.n_present[u] * scaled / (s.n_present[u] + scaled)
+                others = 0.0
+                for v in range(G):
+                    left = max(s.weight[v, c] - w, 0.0) if v == u else s.weight[v, c]
+                    others += left * s.n_present[v] * scaled / (s.n_present[v] + scaled)
+                if others > 0:
+                    slope[u, c, p] = (others + point) * point / others
+    return Costs(grow, slope, center, spare)
+
+
+@compiled
+def propose(s, costs, bounds, b, labels, group, weights, tolerance, out):
+    """The cluster to which each sample alone would move, statistics fixed; see `sweep`."""
+    prepared_for = weights[0]
+    is_bounded = len(bounds.least) > 0
+    center = np.empty((1, b.shape[1]))
+    for i in range(len(b)):
+        c, u, w = np.int64(labels[i]), group[i], weights[i]
+        out[i] = c
+        if has_one(s.rows, c) or (is_bounded and stays(costs, bounds, i, c)):
+            continue
+        if w != prepared_for:
+            costs = prepare_all(s, w)
+            prepared_for = w
+        leave = removal(s, b, i, c, u, w, center, costs.spare)
+        out[i], _ = cheapest(s, costs, bounds, b, i, u, c, leave * (1.0 - tolerance))
+
+
+@compiled
 def bound(s, costs, bounds, c, w):
     """Update the shift of cluster c, and the bound of rem(c)."""
     n = s.weight[0, c]

@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 from numpy.random import Generator
 
-from manyview.engines import Engine
+from manyview.engines import Batches, Engine
 from manyview.exceptions import DataWarning
-from manyview.kernels.statistics import ArraySums, ClusterMoments
+from manyview.kernels.statistics import ArraySums, ClusterMoments, Frozen, Moved
 from manyview.metrics import adjusted_rand_of_counts
 from manyview.solver import initialization as start
 from manyview.solver.model import Model, Solution
@@ -40,6 +40,7 @@ from manyview.solver.updates import (
     update_alpha,
     update_H,
     update_Y,
+    update_Y_at_once,
 )
 from manyview.utils.threads import limit_blas
 
@@ -51,6 +52,9 @@ BOUND_SHARE = 1 / 20  # share of labels that change in a sweep, once distance bo
 STILL_TO_FALL = 2  # total decrease of F still to come, relative to the extrapolated next one
 RESTING_FALL = 20  # decrease of F in an iteration at convergence, relative to `tol`
 SAME = 1e-9
+FEWEST_ROWS = 64  # of a batch
+STALLED = 0.95  # samples that move in such a sweep, relative to the one before
+FEW_MOVE = 1000  # samples that move in a sweep of batches, before the rest move one by one
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class Schedule:
     stop_early: bool = False  # stop once labels or F converge
     over_relax: bool = False  # over-relaxation: twice the step of eq. (H), if F allows
     extrapolate_stop: bool = False  # stop once the extrapolated next decrease of F is small
+    batches: Batches | None = None  # of the label step; None: samples move one at a time
     size_prior: float = 0.0  # τ relative to the cost of a sample per dimension, if it is not known
 
 
@@ -192,6 +197,7 @@ class _Run:
         self._rng = np.random.default_rng(seed)
         self._on_step = on_step
         self._over_relax = schedule.over_relax
+        self._batches = schedule.batches
         self._trace: list[float] = []
 
     def begin(self, model: Model) -> tuple[Model, ClusterMoments]:
@@ -283,12 +289,31 @@ class _Run:
         self, moments: ClusterMoments, model: Model, since: ClusterMoments | None = None
     ) -> Swept:
         """One pass over all samples, or those with violated bounds, in random order."""
+        if self._batches is not None and since is None:
+            return self._sweep_batches(moments, model, self._batches)
         seed = int(self._rng.integers(2**31))
         row_filter = None if since is None else partial(bound_violated, since=since)
         with limit_blas(1):  # products of a chunk: a second thread would mostly wait
             return self._engine.scan(
                 update_Y, (moments.copy(), 0, 0), seed, model, row_filter=row_filter
             )
+
+    def _sweep_batches(self, moments: ClusterMoments, model: Model, batches: Batches) -> Swept:
+        """One pass over all samples in batches; in more of them, or one by one, where F rose."""
+        n, most = self._engine.n_samples, objective(moments, model)
+
+        def is_better(moved: Moved) -> bool:
+            is_whole = bool(np.all((moved.after.rows.sum(axis=0) > 0) | ~has_rows))
+            return is_whole and objective(moved.after, model) <= most + SAME * abs(most)
+
+        has_rows = moments.rows.sum(axis=0) > 0
+        carry = Frozen(moments, batches.n_shards)
+        moved = self._engine.scan_batches(update_Y_at_once, carry, batches, model, accept=is_better)
+        if is_better(moved):
+            return moved.after, moved.n_moved, n
+        finer = batches.finer()
+        self._batches = finer if finer.n_batches * FEWEST_ROWS <= n else None
+        return self._sweep(moments, model)
 
     def _sweep_to_convergence(
         self, moments: ClusterMoments, model: Model, max_sweeps: int
@@ -299,15 +324,20 @@ class _Run:
         as many visits as there are samples.
         """
         n = self._engine.n_samples
-        total, n_seen, since = 0, 0, None
+        total, n_seen, since, n_before = 0, 0, None, 0
         for _ in range(max_sweeps):
             moments, n_moved, n_more = self._sweep(moments, model, since)
             total, n_seen = total + n_moved, n_seen + n_more
             if n_moved == 0:
                 break
-            if n >= BOUND_ROWS and n_seen >= n and n_moved <= BOUND_SHARE * n:
+            is_late = n_moved <= BOUND_SHARE * n and n >= BOUND_ROWS
+            if self._batches is not None:  # go on until few move, or no fewer than before
+                is_late = n_moved <= FEW_MOVE or (is_late and n_moved > STALLED * n_before)
+            n_before = n_moved
+            if n_seen >= n and is_late:
                 n_known = self._engine.map_reduce(compute_bounds, model, moments).arrays[0]
                 since, n_seen = moments if n_known else None, 0
+                self._batches = None  # the rest move one by one
         return self._engine.map_reduce(cluster_moments, model), total
 
     def _report(

@@ -234,19 +234,11 @@ def _set_smoothed(
     """Smoothed rows as views; no view is missing, so there is one group."""
     pairs = zip(tables, grams, strict=True)
     views = tuple(ViewRows(block.projection, table=table, gram=gram) for table, gram in pairs)
-    empty = np.empty((len(block.labels), 0), dtype=block.projection.dtype)
-    group = np.zeros_like(block.group)
-    return replace(block, views=views, group=group, projection=empty), ArraySums(())
+    empty = kernels.unprojected(block)
+    return replace(block, views=views, group=0 * block.group, projection=empty), ArraySums(())
 
 
 def _take_factors_in(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
     """Multiply the row factors into the anchor weights, once instead of in each product."""
-    views = []
-    for view in block.views:
-        shares, factor = view.values, view.factor
-        assert isinstance(shares, sparse.csr_array)
-        assert factor is not None
-        scaled = shares.data * np.repeat(factor, np.diff(shares.indptr)).astype(shares.dtype)
-        values = sparse.csr_array((scaled, shares.indices, shares.indptr), shape=shares.shape)
-        views.append(replace(view, values=values, factor=None))
-    return replace(block, views=tuple(views)), ArraySums(())
+    views = tuple(kernels.take_factor_in(view) for view in block.views)
+    return replace(block, views=views), ArraySums(())

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
 from manyview.engines import Engine
 from manyview.kernels import Kernels
@@ -50,9 +49,7 @@ def describe_sums(
 
 def sum_clusters(block: Block, kernels: Kernels, problem: Problem) -> tuple[Block, ArraySums]:
     """Σ_{i∈c} ω x of each view, and Σ ω over the rows that have it; then of the scaled views."""
-    rows = np.arange(len(block.labels))
-    shape = (problem.n_clusters, len(rows))
-    shares = sparse.csr_array((block.weights, (block.labels, rows)), shape=shape)
+    shares = kernels.cluster_shares(block, problem.n_clusters)
     given = share_out(block.given, shares, kernels)
     scaled = given if problem.is_unscaled else share_out(block.views, shares, kernels)
     return block, ArraySums((*given, *scaled))

@@ -93,12 +93,13 @@ class _Parts:
     def fit_unsmoothed(self, problem: Problem, n_subset: int) -> tuple[Solution, Fitted]:
         """Starts on a subset, if there are more rows, and refinement on all."""
         schedule = replace(self.schedule, over_relax=True)
-        subset = self.engine.subsample(n_subset, self.rng)
+        subset = self._subsample(n_subset)
         if subset is self.engine:
             solution = solve(subset, problem, schedule, self.rng, self.on_step)
         else:
             own = rebuild_on(subset, self.settings, problem)
-            coarse = solve(subset, own, schedule, self.rng, self.on_step)
+            one_by_one = replace(schedule, batches=None)
+            coarse = solve(subset, own, one_by_one, self.rng, self.on_step)
             solution = refine(self.engine, problem, coarse, schedule, self.rng, self.on_step)
         return solution, Fitted(solution.model, solution.moments)
 
@@ -107,13 +108,13 @@ class _Parts:
     ) -> tuple[Solution, Fitted]:
         """A first solution, the anchor graph, and a second solution on smoothed rows."""
         engine, settings, rng = self.engine, self.settings, self.rng
-        subset = engine.subsample(n_subset, rng)
+        subset = self._subsample(n_subset)
         scalings = find_scalings(engine, subset, settings.scale, len(view_names))
         weak = replace(settings, lam=FIRST_COUPLING * settings.lam)
         problem = build_problem(subset, weak, view_names, scalings)
         check(problem, n_anchors)
         subset.map_reduce(store_scaled)
-        short = replace(self.schedule, initial_sweeps=INITIAL_SWEEPS)
+        short = replace(self.schedule, initial_sweeps=INITIAL_SWEEPS, batches=None)
         most = min(short.max_iter, FIRST_ITERATIONS)
         once = replace(short, n_init=1, max_iter=most, final_sweeps=1)
         first = solve(subset, problem, once, rng, self.on_step)
@@ -134,6 +135,11 @@ class _Parts:
             if kept[1] >= kept[0] + needed:
                 return self._extend_free(subset, problem, free)
         return self._extend(subset, problem, fitted, solution)
+
+    def _subsample(self, n_rows: int) -> Engine:
+        """The rows for starts and anchors; a copy where the engine moves labels in batches."""
+        is_apart = self.schedule.batches is not None
+        return self.engine.subsample(n_rows, self.rng, is_apart=is_apart)
 
     def _extend(
         self, subset: Engine, problem: Problem, fitted: Fitted, solution: Solution

@@ -15,11 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import NDArray
 from sklearn.covariance import ledoit_wolf
 
 from manyview.data.scaling import ViewScaling, fit_scaling, fit_scalings
@@ -35,7 +34,6 @@ from manyview.solver.scaled_rows import (
     apply_scalings,
     describe_columns,
     set_row_factors,
-    unit_factors,
 )
 from manyview.solver.updates import orthonormalize_all
 from manyview.utils.types import FloatArray, IntArray
@@ -80,9 +78,9 @@ class OutlierReference:
 class _Measured:
     """Projections and features of some rows."""
 
-    projections: NDArray[np.float32]  # (rows, V, D), relative to the mean
-    features: FloatArray  # (rows, 2V)
-    present: FloatArray  # (rows, V): 1 or 0
+    projections: Any  # (rows, V, D), relative to the mean
+    features: Any  # (rows, 2V)
+    present: Any  # (rows, V): 1 or 0
 
 
 def unsmoothed_problem(fitted: Fitted) -> Problem:
@@ -118,7 +116,7 @@ def score_rows(
     measured = _measure(
         _scaled(block, problem), kernels, problem, reference.bases, reference.n_dims
     )
-    scores = _score(_parts(measured, block.labels, reference), reference)
+    scores = _score(kernels, _parts(kernels, measured, block.labels, reference), reference)
     return replace(block, projection=scores[:, None]), ArraySums(())
 
 
@@ -164,7 +162,7 @@ def fit_reference(
     fields = ("projections", "features", "present")
     members = _Measured(*(np.concatenate([getattr(m, name) for m in measured]) for name in fields))
     summed = (_bases(reduce(add, sums), n_dims), reduce(add, columns), problem)
-    return _summarize(*summed, members, labels)
+    return _summarize(kernels, *summed, members, labels)
 
 
 def _of_others(of_folds: Sequence[T], f: int) -> T:
@@ -213,33 +211,32 @@ def _measure(
     block: Block, kernels: Kernels, problem: Problem, bases: Sequence[FloatArray], n_dims: int
 ) -> _Measured:
     """Projections, explained shares and norms of the rows of each scaled view."""
-    shape = (len(block.labels), problem.n_scalings)
-    projections = np.zeros((*shape, n_dims), dtype=np.float32)
-    logits, norms, present = np.zeros(shape), np.zeros(shape), np.ones(shape)
+    xp, float64 = kernels.xp, kernels.float64
+    projections, logits, norms, present = [], [], [], []
     sizes = problem.view_sum_squares / max(problem.weight, SMALL)  # mean ‖x‖² of a scaled view
     unit = _power_of_two(np.sqrt(sizes.sum()))
     scalings, is_far = problem.scalings, problem.is_far
     parts = zip(block.views, scalings, bases, problem.means, is_far, sizes, strict=True)
-    for v, (view, scaling, G, mean, far, size) in enumerate(parts):
-        squares = kernels.row_squares(view)
-        factor = np.ones(shape[0]) if view.factor is None else view.factor
-        present[:, v] = factor > 0
+    for view, scaling, G, mean, far, size in parts:
+        squares = float64(kernels.row_squares(view))
+        factor = xp.ones_like(squares) if view.factor is None else view.factor
+        present.append(float64(factor > 0))
         if scaling.has_unit_rows:
-            factor = factor * unit_factors(squares, view.values.dtype)
+            factor = factor * kernels.unit_factors(squares, view.values.dtype)
         wide = np.column_stack([G, mean])
         scaled = replace(view, factor=factor, baseline=mean if far else None)
-        product = np.asarray(kernels.project((scaled,), (wide,)), dtype=np.float64)
+        product = float64(kernels.project((scaled,), (wide,)))
         if not far:
-            product -= mean @ wide
+            product -= float64(mean @ wide)
         # ‖x − mean‖² = ‖x‖² − 2 (x − mean)·mean − ‖mean‖²
-        centered = factor**2 * squares - 2 * product[:, -1] - mean @ mean
-        explained = np.sum(product[:, n_dims:-1] ** 2, axis=1)
-        share = explained / (np.maximum(centered, 0) + SMALL * max(size, TINY))
-        share = np.clip(share, LEAST_SHARE, MOST_SHARE)
-        projections[:, v] = np.clip(product[:, :n_dims] / unit, -FARTHEST, FARTHEST)
-        logits[:, v] = np.log(share / (1 - share))
-        norms[:, v] = 0.5 * np.log(squares + SMALL)
-    return _Measured(projections, np.hstack([logits, norms]), present)
+        centered = factor**2 * squares - 2 * product[:, -1] - float(mean @ mean)
+        explained = (product[:, n_dims:-1] ** 2).sum(1)
+        share = explained / (xp.clip(centered, 0, None) + SMALL * max(size, TINY))
+        share = xp.clip(share, LEAST_SHARE, MOST_SHARE)
+        projections.append(xp.clip(product[:, :n_dims] / unit, -FARTHEST, FARTHEST))
+        logits.append(xp.log(share / (1 - share)))
+        norms.append(0.5 * xp.log(squares + SMALL))
+    return _Measured(xp.stack(projections, 1), xp.stack([*logits, *norms], 1), xp.stack(present, 1))
 
 
 def _power_of_two(size: float) -> float:
@@ -248,6 +245,7 @@ def _power_of_two(size: float) -> float:
 
 
 def _summarize(
+    kernels: Kernels,
     bases: tuple[FloatArray, ...],
     columns: ViewColumns,
     problem: Problem,
@@ -262,7 +260,7 @@ def _summarize(
     centered = twice * (members.features - mean)
     spread = np.sqrt(np.sum(centered**2, axis=0) / weight)
     centers = _centers(members, labels, n_clusters)
-    offsets = _offsets(members, labels, centers)
+    offsets = _offsets(kernels, members, labels, centers)
     reference = OutlierReference(
         n_dims=members.projections.shape[2],
         bases=bases,
@@ -277,11 +275,11 @@ def _summarize(
         columns=columns,
         problem=problem,
     )
-    parts = _parts(members, labels, reference)
+    parts = _parts(kernels, members, labels, reference)
     median = np.median(parts, axis=0)
     part_spread = np.maximum(np.quantile(parts, 0.84, axis=0) - median, SMALL)
     reference = replace(reference, part_median=median, part_spread=part_spread)
-    scores = _score(parts, reference)
+    scores = _score(kernels, parts, reference)
     return replace(reference, threshold=common_threshold(scores)), scores
 
 
@@ -293,18 +291,18 @@ def _centers(members: _Measured, labels: IntArray, n_clusters: int) -> FloatArra
     return np.asarray(sums / np.maximum(own @ members.present, 1)[:, :, None])
 
 
-def _offsets(measured: _Measured, labels: IntArray, centers: FloatArray) -> FloatArray:
+def _offsets(kernels: Kernels, measured: _Measured, labels: Any, centers: FloatArray) -> Any:
     """Mean offset from the cluster over the scaled views present: (rows, D).
 
     Multiplied by √(share present), since a mean over fewer views scatters more.
     """
-    present = measured.present
-    counted = np.maximum(present.sum(axis=1), 1)
-    total = np.einsum("iv,ivd->id", present, measured.projections)
-    for c in np.unique(labels):
+    xp, present = kernels.xp, measured.present
+    counted = xp.clip(present.sum(1), 1, None)
+    total = xp.einsum("iv,ivd->id", present, measured.projections)
+    for c, center in enumerate(kernels.float64(centers)):
         rows = labels == c
-        total[rows] -= present[rows] @ centers[c]
-    return np.asarray(total / np.sqrt(counted * present.shape[1])[:, None])
+        total[rows] -= present[rows] @ center
+    return total / xp.sqrt(counted * present.shape[1])[:, None]
 
 
 def _whitening(offsets: FloatArray, labels: IntArray, n_clusters: int) -> FloatArray:
@@ -336,42 +334,52 @@ def _inverse_root(covariance: FloatArray) -> FloatArray:
     return np.asarray(vectors / np.sqrt(np.maximum(values, least)))
 
 
-def _parts(measured: _Measured, labels: IntArray, reference: OutlierReference) -> FloatArray:
+def _parts(kernels: Kernels, measured: _Measured, labels: Any, reference: OutlierReference) -> Any:
     """Log distance, mean unexplained share, log deviation of the features: (rows, 3)."""
-    offsets = _offsets(measured, labels, reference.centers)
-    distance = np.empty(len(labels))
-    for c in np.unique(labels):
-        rows = labels == c
-        W = reference.whitening[c if len(reference.whitening) > 1 else 0]
-        distance[rows] = np.linalg.norm(offsets[rows] @ W, axis=1)
+    xp, float64 = kernels.xp, kernels.float64
+    offsets = _offsets(kernels, measured, labels, reference.centers)
+    whitening = float64(reference.whitening)
+    if len(whitening) == 1:
+        distance = _norms(kernels, offsets @ whitening[0])
+    else:
+        distance = xp.zeros_like(offsets[:, 0])
+        for c, W in enumerate(whitening):
+            rows = labels == c
+            distance[rows] = _norms(kernels, offsets[rows] @ W)
     present = measured.present
     n_views = present.shape[1]
-    centered = np.hstack([present, present]) * (measured.features - reference.feature_mean)
-    logits = (centered / reference.feature_spread)[:, :n_views]
+    centered = xp.hstack([present, present]) * (measured.features - float64(reference.feature_mean))
+    logits = (centered / float64(reference.feature_spread))[:, :n_views]
     # means over fewer views scatter more, as in `_offsets`
-    unexplained = -logits.sum(axis=1) / np.sqrt(np.maximum(present.sum(axis=1), 1) * n_views)
-    deviation = _deviation(centered, present, reference.feature_covariance)
-    return np.column_stack([np.log(distance + SMALL), unexplained, np.log(deviation + SMALL)])
+    unexplained = -logits.sum(1) / xp.sqrt(xp.clip(present.sum(1), 1, None) * n_views)
+    deviation = _deviation(kernels, centered, present, reference.feature_covariance)
+    return xp.stack([xp.log(distance + SMALL), unexplained, xp.log(deviation + SMALL)], 1)
 
 
-def _deviation(centered: FloatArray, present: FloatArray, covariance: FloatArray) -> FloatArray:
+def _norms(kernels: Kernels, rows: Any) -> Any:
+    return kernels.xp.sqrt((rows**2).sum(1))
+
+
+def _deviation(kernels: Kernels, centered: Any, present: Any, covariance: FloatArray) -> Any:
     """Root mean square deviation in the features present, by their covariance: (rows,)."""
-    deviation, n_views = np.zeros(len(centered)), present.shape[1]
-    if present.all():
-        patterns, which = np.ones((1, n_views)), np.zeros(len(centered), dtype=np.intp)
-    else:
-        patterns, which = np.unique(present, axis=0, return_inverse=True)
+    float64 = kernels.float64
+    if bool(present.all()):
+        found = centered @ float64(_inverse_root(covariance))
+        return _norms(kernels, found) / float(np.sqrt(len(covariance)))
+    patterns, which = np.unique(kernels.to_host(present), axis=0, return_inverse=True)
+    pattern_of, deviation = kernels.rows(which.ravel()), kernels.xp.zeros_like(centered[:, 0])
     for p, pattern in enumerate(patterns):
-        rows, columns = which.ravel() == p, np.flatnonzero(np.tile(pattern, 2))
+        rows, columns = pattern_of == p, np.flatnonzero(np.tile(pattern, 2))
         if columns.size:
             W = _inverse_root(covariance[np.ix_(columns, columns)])
-            offsets = centered[np.ix_(rows, columns)] @ W
-            deviation[rows] = np.linalg.norm(offsets, axis=1) / np.sqrt(columns.size)
+            offsets = centered[rows][:, kernels.rows(columns)] @ float64(W)
+            deviation[rows] = _norms(kernels, offsets) / float(np.sqrt(columns.size))
     return deviation
 
 
-def _score(parts: FloatArray, reference: OutlierReference) -> FloatArray:
+def _score(kernels: Kernels, parts: Any, reference: OutlierReference) -> Any:
     """√(Σ z²) over the parts above the members' median, z in units of their spread."""
-    z = (parts - reference.part_median) / reference.part_spread
-    score = np.sqrt(np.sum(np.maximum(z, 0) ** 2, axis=1))
-    return np.asarray(np.minimum(np.nan_to_num(score, nan=LARGEST, posinf=LARGEST), LARGEST))
+    xp, float64 = kernels.xp, kernels.float64
+    z = (parts - float64(reference.part_median)) / float64(reference.part_spread)
+    score = _norms(kernels, xp.clip(z, 0, None))
+    return xp.clip(xp.nan_to_num(score, nan=LARGEST, posinf=LARGEST), None, LARGEST)

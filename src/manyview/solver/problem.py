@@ -197,10 +197,6 @@ def measure(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
     sums = kernels.accumulate(
         block.views, kernels.asarray(weights[:, None], like=block.projection)
     ).arrays
-    present, view_sum_squares = [], []
-    for view in block.views:
-        factor = np.ones(len(weights)) if view.factor is None else view.factor
-        present.append(float(weights @ (factor > 0)))
-        view_sum_squares.append(float((weights * factor**2) @ kernels.row_squares(view)))
-    totals = (np.array(present), np.array(view_sum_squares), weights.sum(), np.sum(present))
+    found = np.array([kernels.total_squares(view, weights) for view in block.views])  # (V, 2)
+    totals = (found[:, 0], found[:, 1], float(weights.sum()), found[:, 0].sum())
     return block, ArraySums((*(total[:, 0] for total in sums), *map(np.asarray, totals)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,6 @@ from manyview.data.scaling import (
     ColumnMoments,
     ViewScaling,
     fit_scalings,
-    largest_factor,
     z_scores,
 )
 from manyview.engines import Engine
@@ -30,7 +28,6 @@ MORE_COLUMNS = 10  # that it uses
 LOST = 1e-10  # of the largest eigenvalue: below, a component is rounding noise
 FAR = 1e4  # squared norm of the mean, relative to the mean squared distance from it
 TINY = float(np.finfo(np.float64).tiny)
-SHORTEST = float(np.sqrt(TINY / np.finfo(np.float64).eps))  # norm whose square has all its digits
 
 
 def find_scalings(
@@ -148,10 +145,7 @@ def set_levels(
     views = []
     for view, wanted in zip(block.views, row_sums, strict=True):
         if wanted is not None:
-            sums = kernels.row_sums(replace(view, map=None))
-            has_sum = sums > wanted / largest_factor(view.values.dtype)
-            level = np.divide(wanted, sums, out=np.zeros_like(sums), where=has_sum)
-            view = replace(view, level=level)
+            view = replace(view, level=kernels.levels(replace(view, map=None), wanted))
         views.append(view)
     return replace(block, views=tuple(views)), ArraySums(())
 
@@ -189,16 +183,6 @@ def spread_along(
     return block, ArraySums(tuple(sums))
 
 
-def unit_factors(squares: FloatArray, dtype: Any) -> FloatArray:
-    """f = 1/‖·‖ of rows of these squared norms; zero rows stay zero.
-
-    So do rows whose f would overflow, and those whose squares have lost digits.
-    """
-    norm = np.sqrt(squares)
-    is_long = norm > max(1 / largest_factor(dtype), SHORTEST)
-    return np.divide(1.0, norm, out=np.ones_like(norm), where=is_long)
-
-
 def set_row_factors(
     block: Block, kernels: Kernels, has_unit_rows: tuple[bool, ...]
 ) -> tuple[Block, ArraySums]:
@@ -206,7 +190,7 @@ def set_row_factors(
     views = []
     for view, is_unit in zip(block.views, has_unit_rows, strict=True):
         if is_unit:
-            factor = unit_factors(kernels.row_squares(view), view.values.dtype)
+            factor = kernels.unit_factors(kernels.row_squares(view), view.values.dtype)
             view = replace(
                 view, factor=factor if view.factor is None else factor * (view.factor > 0)
             )

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from manyview.exceptions import ViewError
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block, Shrinkage, ViewRows
-from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters
+from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters, Frozen, Moved
 from manyview.solver.model import Model
 from manyview.solver.problem import TINY
 from manyview.utils.threads import side_by_side
@@ -68,13 +68,13 @@ def relabel(
 ) -> tuple[Block, ArraySums]:
     """The labels of `predict`, from existing projections."""
     labels = kernels.nearest(block, _clusters(moments, model, sample_weight))
-    if labels.min(initial=0) < 0:  # no cost is a number
+    sizes = kernels.label_sizes(labels, model.problem.n_clusters)
+    if sizes.sum() < len(labels):  # no cost is a number
         msg = (
             "The samples have values so far from those of the fit that their distances to the "
             "clusters overflow; expected samples like those of the fit. Check their units."
         )
         raise ViewError(msg)
-    sizes = np.bincount(labels, minlength=model.problem.n_clusters).astype(np.float64)
     return replace(block, labels=labels), ArraySums((sizes,))
 
 
@@ -89,6 +89,14 @@ def update_Y(
     moments, n_moved, n_seen = carry
     moved = kernels.assign(block, order, _clusters(moments, model))
     return block, (moments, n_moved + moved, n_seen + len(order))
+
+
+def update_Y_at_once(
+    block: Block, kernels: Kernels, carry: Frozen, model: Model
+) -> tuple[Block, Moved]:
+    """Move all samples of a batch to the cluster that lowers F most, statistics frozen."""
+    labels, moved = kernels.move(block, _clusters(carry.moments, model))
+    return replace(block, labels=labels), moved
 
 
 def compute_bounds(
@@ -114,7 +122,7 @@ def accumulate(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block
 
 def embed(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, ArraySums]:
     """Replace b by z, eq. (Z)."""
-    unweighted = replace(block, weights=np.ones(len(block.labels)))
+    unweighted = replace(block, weights=kernels.rows(np.ones(len(block.labels))))
     return replace(block, projection=kernels.embed(unweighted, shrink)), ArraySums(())
 
 
@@ -136,12 +144,12 @@ def cluster_costs(
 
 def stash_labels(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
     """Stash the labels of this start."""
-    return replace(block, stashed=(*block.stashed, block.labels.copy())), ArraySums(())
+    return replace(block, stashed=(*block.stashed, kernels.copy(block.labels))), ArraySums(())
 
 
 def take_labels(block: Block, kernels: Kernels, position: int) -> tuple[Block, ArraySums]:
     """Set the labels to a copy of stashed ones."""
-    return replace(block, labels=block.stashed[position].copy()), ArraySums(())
+    return replace(block, labels=kernels.copy(block.stashed[position])), ArraySums(())
 
 
 def scatter_rows(block: Block, kernels: Kernels, model: Model) -> tuple[Block, ArraySums]:
@@ -164,20 +172,15 @@ def contingency(
     return block, csr_array((ones, pairs), shape=(k, k))
 
 
-def share_out(
-    views: Sequence[ViewRows], shares: csr_array[Any], kernels: Kernels
-) -> tuple[FloatArray, ...]:
+def share_out(views: Sequence[ViewRows], shares: Any, kernels: Kernels) -> tuple[FloatArray, ...]:
     """Σ_i s_ci x_i of each view, (k, d_v), then Σ_i s_ci of the rows that have it, (k,)."""
-    sums = [kernels.shared_sums(view, shares) for view in views]
-    every = np.ones(shares.shape[1])
-    present = [every if view.factor is None else every * (view.factor > 0) for view in views]
-    return (*sums, *(np.asarray(shares @ has_it) for has_it in present))
+    sums = (kernels.shared_sums(view, shares) for view in views)
+    return (*sums, *(kernels.present_shares(view, shares) for view in views))
 
 
 def _project(block: Block, kernels: Kernels, model: Model) -> Any:
     b = kernels.project(block.views, model.bases)  # (rows, D)
-    b /= kernels.asarray(model.problem.n_present[block.group][:, None], like=b)
-    b -= kernels.asarray(model.near_shift, like=b)
+    kernels.center(b, block.group, model.problem.n_present, model.near_shift)
     return b
 
 

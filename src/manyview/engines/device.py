@@ -1,0 +1,103 @@
+"""Engine for a GPU: rows in its memory, as blocks of tensors.
+
+Visits run on the device; what moves one row at a time runs on the host. So does the work on
+subsets: some thousand rows do not fill a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from manyview.data.rows import Rows
+from manyview.data.tensors import TensorRows
+from manyview.data.views import MultiViewData
+from manyview.engines.memory import InMemory
+from manyview.kernels import Kernels, choose_kernels
+from manyview.kernels.block import CHUNK_ROWS, Block
+from manyview.utils.types import FloatArray, IntArray
+
+BLOCK_BYTES = 1 << 31  # of the views: enough for full speed, few enough for small temporaries
+
+
+class OnDevice(InMemory):
+    """Blocks hold tensors in the memory of a device."""
+
+    def __init__(self, kernels: Kernels, block_rows: int | None = None) -> None:
+        super().__init__(kernels, block_rows)
+        self._host = choose_kernels("cpu")
+
+    def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
+        """Copy the views to the device, unless they are there."""
+        if self._block_rows is None:
+            chunk_bytes = CHUNK_ROWS * sum(data.n_features) * data.dtype.itemsize
+            self._block_rows = max(BLOCK_BYTES // chunk_bytes, 1) * CHUNK_ROWS
+        self._tensors = [self._copied(view) for view in data.views]
+        super().load(data, weights)
+
+    def subsample(
+        self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False
+    ) -> InMemory:
+        """Rows drawn without replacement, on the host."""
+        n = self.n_samples
+        every = np.arange(n)
+        chosen = every if n_rows >= n else np.sort(rng.choice(n, n_rows, replace=False))
+        engine = InMemory(self._host)
+        engine.load(self._data[chosen], self._host_weights()[chosen])
+        return engine
+
+    def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
+        """Rows drawn without replacement, on the host, without labels and projections."""
+        return self.subsample(n_rows, rng).sample(n_rows, rng)
+
+    def twin(self) -> InMemory:
+        """Another engine with the same rows and labels, on the host."""
+        engine = InMemory(self._host)
+        engine.load(self._data, self._host_weights())
+        engine.put_labels(self.gather("labels"))
+        return engine
+
+    def _host_weights(self) -> FloatArray:
+        return self.kernels.to_host(self._weights)
+
+    def _loaded(self, data: MultiViewData) -> MultiViewData:
+        return data
+
+    def _values(self, v: int, rows: slice) -> Any:
+        return self._tensors[v][rows]
+
+    def _copied(self, view: Any) -> Any:
+        """A view on the device."""
+        if isinstance(view, TensorRows):
+            return self.kernels.rows(view.tensor)
+        if isinstance(view, Rows):
+            view = np.asarray(view)
+        if isinstance(view, sparse.csr_array):
+            from manyview.kernels.sparse_rows import SparseRows
+
+            return SparseRows.of(view, self.kernels.device)  # type: ignore[attr-defined]
+        return self.kernels.rows(view)
+
+    @property
+    def _one_by_one(self) -> Kernels:
+        return self._host
+
+    def _pull(self, block: Block, rows: slice | IntArray) -> Block:
+        if not isinstance(rows, slice):
+            rows = self.kernels.rows(rows)
+        part = super()._pull(block, rows)
+        fields = ("weights", "group", "labels", "projection")
+        return Block((), *(self.kernels.to_host(getattr(part, field)) for field in fields))
+
+    def _push(self, block: Block, rows: slice | IntArray, labels: NDArray[np.int32]) -> None:
+        if not isinstance(rows, slice):
+            rows = self.kernels.rows(rows)
+        block.labels[rows] = self.kernels.rows(labels)
+
+    def _parts(self, chunks: range) -> Iterator[tuple[Block, Any]]:
+        for block, rows in super()._parts(chunks):
+            yield block, self.kernels.rows(rows)
