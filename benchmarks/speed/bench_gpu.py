@@ -130,7 +130,10 @@ def run(parts: list[str], *, quick: bool) -> Iterator[dict[str, Any]]:
                 model = OMVCDR(10, tf32=tf32, tol=0, max_iter=6, **options)
                 _, each = timed_fit(model, views)
                 yield {
-                    "part": "iteration", "n": n, "tf32": tf32, "bare_s": bare,
+                    "part": "iteration",
+                    "n": n,
+                    "tf32": tf32,
+                    "bare_s": bare,
                     "iteration_s": float(np.median(each)),
                     "iteration / bare": float(np.median(each)) / bare,
                 }
@@ -138,7 +141,11 @@ def run(parts: list[str], *, quick: bool) -> Iterator[dict[str, Any]]:
                 model = OMVCDR(10, tf32=tf32, **options)
                 total, each = timed_fit(model, views)
                 yield {
-                    "part": "fit", "n": n, "tf32": tf32, "fit_s": total, "n_iter": model.n_iter_,
+                    "part": "fit",
+                    "n": n,
+                    "tf32": tf32,
+                    "fit_s": total,
+                    "n_iter": model.n_iter_,
                     "iteration_s": float(np.median(each)) if each else np.nan,
                     "nmi": nmi(y, model.labels_),
                 }
@@ -158,9 +165,15 @@ def run(parts: list[str], *, quick: bool) -> Iterator[dict[str, Any]]:
             model = OMVCDR(100, **options)
             total, _ = timed_fit(model, views)
             yield {
-                "part": "default", "n": n, "scale": str(scale), "fit_s": total, "kmeans_s": kmeans,
-                "kmeans_iter": n_iter, "fit / kmeans": total / kmeans,
-                "nmi": nmi(y, model.labels_), "kmeans_nmi": nmi(y, labels),
+                "part": "default",
+                "n": n,
+                "scale": str(scale),
+                "fit_s": total,
+                "kmeans_s": kmeans,
+                "kmeans_iter": n_iter,
+                "fit / kmeans": total / kmeans,
+                "nmi": nmi(y, model.labels_),
+                "kmeans_nmi": nmi(y, labels),
             }
         del joined, views
     if "equal" in parts:
@@ -173,7 +186,10 @@ def run(parts: list[str], *, quick: bool) -> Iterator[dict[str, Any]]:
             host = OMVCDR(10, device="cpu", label_step="parallel", **options)
             host.fit([X.cpu().numpy() for X in views])
             yield {
-                "part": "equal", "n": n, "scale": str(scale), "same again": min(again),
+                "part": "equal",
+                "n": n,
+                "scale": str(scale),
+                "same again": min(again),
                 "same as cpu": float(np.mean(found[0] == host.labels_)),
             }
 

@@ -35,7 +35,7 @@ RowFilter: TypeAlias = Callable[..., NDArray[np.bool_]]  # of the rows of a bloc
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
-N_BATCHES = 8
+N_BATCHES = 4
 LARGE = 100_000_000  # values from which on a GPU gains
 MORE_BATCHES = 4  # times as many where F rose
 

@@ -6,14 +6,16 @@ subsets: some thousand rows do not fill a GPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from manyview.data.rows import Rows
+from manyview.data.scaling import ViewScaling
 from manyview.data.tensors import TensorRows
 from manyview.data.views import MultiViewData
 from manyview.engines.memory import InMemory
@@ -21,7 +23,10 @@ from manyview.kernels import Kernels, choose_kernels
 from manyview.kernels.block import CHUNK_ROWS, Block
 from manyview.utils.types import FloatArray, IntArray
 
-BLOCK_BYTES = 1 << 31  # of the views: enough for full speed, few enough for small temporaries
+A = TypeVar("A")
+B = TypeVar("B")
+R = TypeVar("R")
+BLOCK_BYTES = 1 << 33  # of the views: enough for full speed, few enough for small temporaries
 
 
 class OnDevice(InMemory):
@@ -38,6 +43,9 @@ class OnDevice(InMemory):
             self._block_rows = max(BLOCK_BYTES // chunk_bytes, 1) * CHUNK_ROWS
         self._tensors = [self._copied(view) for view in data.views]
         super().load(data, weights)
+        if weights is None:  # one number for all rows
+            self._weights = self.kernels.rows(np.ones(1)).expand(data.n_samples)
+            self.apply_scalings([ViewScaling(v) for v in range(data.n_views)])
 
     def subsample(
         self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False
@@ -98,6 +106,15 @@ class OnDevice(InMemory):
             rows = self.kernels.rows(rows)
         block.labels[rows] = self.kernels.rows(labels)
 
-    def _parts(self, chunks: range) -> Iterator[tuple[Block, Any]]:
-        for block, rows in super()._parts(chunks):
-            yield block, self.kernels.rows(rows)
+    def _visit_chunks(
+        self, position: int, chunks: range, visit: Callable[[Block], tuple[Block, R]]
+    ) -> R:
+        block = self._blocks[position]
+        after, result = visit(replace(block, views=(), given=(), chunks=chunks))
+        self._blocks[position] = replace(block, labels=after.labels)
+        return result
+
+    @staticmethod
+    def _map(task: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
+        """One after the other: the device works on each as a whole."""
+        return map(task, items)

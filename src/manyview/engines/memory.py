@@ -24,6 +24,8 @@ from manyview.utils.types import FloatArray, IntArray
 
 T = TypeVar("T")
 R = TypeVar("R")
+A = TypeVar("A")
+B = TypeVar("B")
 
 FIELDS = ("views", "group", "labels", "projection", "stashed", "distance_bounds")
 
@@ -56,15 +58,7 @@ class InMemory:
     ) -> FloatArray:
         """Scale the rows, which keep their labels; row factors are set by a visit."""
         before = self._blocks
-        present = self._data.present
-        which = [scaling.view for scaling in scalings]
-        counts = (
-            np.full(self.n_samples, len(scalings))
-            if present is None
-            else present[:, which].sum(axis=1)
-        )
-        known = np.unique(counts if n_present is None else np.concatenate([counts, n_present]))
-        group = self.kernels.rows(np.searchsorted(known, counts))
+        known, group = self._groups(scalings, n_present)
         labels = self.kernels.rows(np.zeros(self.n_samples, dtype=np.int32))
         nothing = self.kernels.rows(np.empty((self.n_samples, 0), dtype=self._data.dtype))
         each_view = range(self._data.n_views)
@@ -84,6 +78,19 @@ class InMemory:
                 self._blocks[position], labels=block.labels, stashed=block.stashed
             )
         return known.astype(np.float64)
+
+    def _groups(
+        self, scalings: Sequence[ViewScaling], n_present: FloatArray | None
+    ) -> tuple[NDArray[np.int64], Any]:
+        """The distinct numbers of scaled views present, and which of them each row has."""
+        present, others = self._data.present, [] if n_present is None else n_present
+        if present is None:
+            known = np.unique([len(scalings), *others]).astype(np.int64)
+            own = np.searchsorted(known, len(scalings))
+            return known, self.kernels.rows(np.full(self.n_samples, own))
+        counts = present[:, [scaling.view for scaling in scalings]].sum(axis=1)
+        known = np.unique(np.concatenate([counts, others])).astype(np.int64)
+        return known, self.kernels.rows(np.searchsorted(known, counts))
 
     def _loaded(self, data: MultiViewData) -> MultiViewData:
         """The views that blocks are slices of; those on disk are read."""
@@ -160,7 +167,7 @@ class InMemory:
 
         self.changed = frozenset()
         is_wide = len(self._blocks) >= n_threads()
-        visits = side_by_side(go, self._blocks) if is_wide else map(go, self._blocks)
+        visits = self._map(go, self._blocks) if is_wide else map(go, self._blocks)
         for position, (after, result) in enumerate(visits):
             before = self._blocks[position]
             if after is not before:
@@ -209,18 +216,15 @@ class InMemory:
         """Visit the batches of each shard in order; the rows of a batch in parallel."""
         before = [self.kernels.copy(block.labels) for block in self._blocks]
 
-        def go(part: tuple[Block, Any], own: Carry[R]) -> R:
-            block, rows = part
-            after, result = visit(_slice(block, rows), self.kernels, own, *shared)
-            block.labels[rows] = after.labels
-            return result
+        def go(part: tuple[int, range], own: Carry[R]) -> R:
+            return self._visit_chunks(*part, lambda block: visit(block, self.kernels, own, *shared))
 
         total: R | None = None
         for shard in batches.shards(self.n_samples):
             own = carry
             for chunks in batches.of_shard(shard):
                 parts = list(self._parts(chunks))
-                result = reduce(add, side_by_side(partial(go, own=own), parts))
+                result = reduce(add, self._map(partial(go, own=own), parts))
                 own = own.after(result)
                 total = result if total is None else total + result
         assert total is not None
@@ -229,16 +233,32 @@ class InMemory:
                 self._blocks[position] = replace(self._blocks[position], labels=labels)
         return total
 
-    def _parts(self, chunks: range) -> Iterator[tuple[Block, Any]]:
-        """Each block with rows of some chunks, and which rows these are."""
+    def _parts(self, chunks: range) -> Iterator[tuple[int, range]]:
+        """Blocks with some of the chunks, and which of their own chunks these are."""
         assert self._block_rows is not None
         per_block = self._block_rows // CHUNK_ROWS
-        wanted = np.array(chunks)
-        for position, block in enumerate(self._blocks):
-            own = wanted[wanted // per_block == position] % per_block
-            if own.size:
-                rows = (own[:, None] * CHUNK_ROWS + np.arange(CHUNK_ROWS)).ravel()
-                yield block, rows[rows < len(block.labels)]
+        for position in range(len(self._blocks)):
+            first = position * per_block
+            begin = first + (chunks.start - first) % chunks.step
+            own = range(max(begin, chunks.start), min(first + per_block, chunks.stop), chunks.step)
+            if len(own):
+                yield position, range(own.start - first, own.stop - first, own.step)
+
+    def _visit_chunks(
+        self, position: int, chunks: range, visit: Callable[[Block], tuple[Block, R]]
+    ) -> R:
+        """Visit the rows of some chunks of a block, without its views; their labels are set."""
+        block = self._blocks[position]
+        rows = (np.array(chunks)[:, None] * CHUNK_ROWS + np.arange(CHUNK_ROWS)).ravel()
+        rows = rows[rows < len(block.labels)]
+        after, result = visit(_slice(block, rows))
+        block.labels[rows] = after.labels
+        return result
+
+    @staticmethod
+    def _map(task: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
+        """Results of independent tasks, in order."""
+        return side_by_side(task, items)
 
     def _scan_chosen(
         self,
@@ -253,7 +273,7 @@ class InMemory:
         def pick(block: Block) -> NDArray[np.bool_]:
             return self.kernels.to_host(row_filter(block, self.kernels, carry, *shared))
 
-        chosen = np.flatnonzero(np.concatenate(list(side_by_side(pick, self._blocks))))
+        chosen = np.flatnonzero(np.concatenate(list(self._map(pick, self._blocks))))
         chosen = np.random.default_rng(seed).permutation(chosen)
         at_once = rows_per_block(max(self._blocks[0].projection[:1].nbytes, 1))
         for start in range(0, len(chosen), at_once):

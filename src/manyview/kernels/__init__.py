@@ -62,8 +62,14 @@ class Kernels(Protocol):
     def take_factor_in(self, view: ViewRows) -> ViewRows:
         """Smoothed rows whose anchor weights are multiplied by the row factors, once."""
 
-    def center(self, b: Any, group: Any, n_present: FloatArray, shift: FloatArray) -> None:
-        """b ← b / u − shift, in place."""
+    def project_centered(
+        self,
+        block: Block,
+        bases: Sequence[FloatArray],
+        n_present: FloatArray,
+        shift: FloatArray,
+    ) -> Any:
+        """b = Σ_v X_v H_v / u − shift: (rows, D)."""
 
     def label_sizes(self, labels: Any, n_clusters: int) -> FloatArray:
         """Number of rows with each label; negative labels are not counted: (k,)."""

@@ -45,6 +45,7 @@ class Block:
     projection: Any  # (rows, D): b_i, centered
     given: tuple[ViewRows, ...] = ()  # the unscaled views; () inside a sweep or a subset
     stashed: tuple[NDArray[np.int32], ...] = ()  # labels of the starts so far, (rows,) each
+    chunks: range | None = None  # of which a label step at once takes the rows; None: all
     distance_bounds: Any = None  # (rows, 3), or (rows, 0) if unknown: see `kernels.bounds`
 
 

@@ -129,10 +129,14 @@ def accumulate(views: Sequence[ViewRows], embedding: NDArray[Any]) -> ArraySums:
     return ArraySums(tuple(products.transposed_times(view, embedding) for view in views))
 
 
-def center(b: NDArray[Any], group: IntArray, n_present: FloatArray, shift: FloatArray) -> None:
-    """b ← b / u − shift."""
-    b /= asarray(n_present[group][:, None], like=b)
+def project_centered(
+    block: Block, bases: Sequence[FloatArray], n_present: FloatArray, shift: FloatArray
+) -> NDArray[Any]:
+    """b = Σ_v X_v H_v / u − shift."""
+    b = project(block.views, bases)
+    b /= asarray(n_present[block.group][:, None], like=b)
     b -= asarray(shift, like=b)
+    return b
 
 
 def cluster_shares(block: Block, n_clusters: int) -> sparse.csr_array[Any]:

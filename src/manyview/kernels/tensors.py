@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from torch import Tensor
 
 from manyview.data.scaling import ColumnMoments, largest_factor, shortest_norm
 from manyview.kernels import cpu
-from manyview.kernels.block import Block, Shrinkage, ViewRows
+from manyview.kernels.block import CHUNK_ROWS, Block, Shrinkage, ViewRows
 from manyview.kernels.sparse_rows import Pattern, SparseRows
 from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters, Moved
 from manyview.kernels.sweep import Costs, leaving_costs, prepare_all
@@ -215,13 +216,36 @@ class TensorKernels:
         dtype = block.projection.dtype
         return torch.empty((len(block.labels), 0), dtype=dtype, device=self.device)
 
-    def center(self, b: Tensor, group: Tensor, n_present: FloatArray, shift: FloatArray) -> None:
-        """b ← b / u − shift."""
-        if len(n_present) == 1:
-            b.div_(float(n_present[0]))
-        else:
-            b.div_(self.asarray(n_present, like=b)[group][:, None])
-        b.sub_(self.asarray(shift, like=b))
+    def project_centered(
+        self,
+        block: Block,
+        bases: Sequence[FloatArray],
+        n_present: FloatArray,
+        shift: FloatArray,
+    ) -> Tensor:
+        """b = Σ_v X_v H_v / u − shift; where views are plain, the products do all of it."""
+        if len(n_present) > 1 or not all(map(_is_plain, block.views)):
+            b = self.project(block.views, bases)
+            u = self.asarray(n_present, like=b)
+            b.div_(u if len(u) == 1 else u[block.group][:, None])
+            return b.sub_(self.asarray(shift, like=b))
+        b, constant = None, -shift
+        parts = []
+        for view, H in zip(block.views, bases, strict=True):
+            of_view = H / n_present[0]
+            constant = constant if view.offset is None else constant - view.offset @ of_view
+            parts.append(of_view if view.scale is None else view.scale[:, None] * of_view)
+        with _precision(self._is_fast):
+            for view, of_view in zip(block.views, parts, strict=True):
+                X = _mapped(view)
+                small = _tensor(of_view, X.device).to(X.dtype)
+                if b is None:
+                    b = torch.addmm(self.asarray(constant, like=X), X, small)
+                else:
+                    b = b.to(torch.promote_types(b.dtype, X.dtype))
+                    b.addmm_(X.to(b.dtype), small.to(b.dtype))
+        assert b is not None
+        return b
 
     def label_sizes(self, labels: Tensor, n_clusters: int) -> FloatArray:
         """Number of rows with each label; negative labels are not counted."""
@@ -261,6 +285,9 @@ class TensorKernels:
         """Count, mean and scatter of b in each group and cluster."""
         (G, k), D = like.count.shape, like.mean.shape[2]
         b, weights, starts = block.projection, block.weights, like.starts
+        if self._is_fused(block, like):
+            _, (sums, _) = _fused().step(*self._of_step(block, like))
+            return _moments_of(sums[0], starts, float(weights[0]))
         which = block.labels if G == 1 else block.group * k + block.labels
         rows = torch.bincount(which, minlength=G * k)
         ones = torch.ones((len(b), 1), dtype=torch.float64, device=self.device)
@@ -291,7 +318,10 @@ class TensorKernels:
         rest = (1 - keep) * shrinkage.center + shrinkage.shift
         which = block.labels if len(keep) == 1 else block.group * k + block.labels
         tables = [self.asarray(t.reshape(-1, b.shape[1]), like=b) for t in (keep, rest)]
-        out = torch.addcmul(tables[1][which], tables[0][which], b)
+        if b.is_cuda and b.dtype == torch.float32 and _fused() is not None:
+            out: Tensor = _fused().embed(b.contiguous(), which.contiguous(), *tables)
+        else:
+            out = torch.addcmul(tables[1][which], tables[0][which], b)
         if not _all_same(block.weights, 1.0):
             out *= block.weights.to(b.dtype)[:, None]
         return out
@@ -329,6 +359,15 @@ class TensorKernels:
         if not _all_same(block.weights):
             found, moved = cpu.move(self.host_block(block), clusters)
             return self.rows(found), moved
+        if self._is_fused(block, clusters.moments):
+            return self._move_fused(block, clusters)
+        if block.chunks is not None:
+            rows = _rows_of(block.chunks, block.labels)
+            fields = ("weights", "group", "labels", "projection")
+            part = Block((), *(getattr(block, field)[rows] for field in fields))
+            labels = block.labels.clone()
+            labels[rows], moved = self.move(part, clusters)
+            return labels, moved
         labels = torch.empty_like(block.labels)
         for rows, best, gain in self._gains(block, clusters):
             own = block.labels[rows]
@@ -336,6 +375,41 @@ class TensorKernels:
         before = self.moments(block, clusters.moments)
         after = self.moments(replace(block, labels=labels), clusters.moments)
         return labels, Moved(before, after, int((labels != block.labels).sum()))
+
+    def _is_fused(self, block: Block, like: ClusterMoments) -> bool:
+        """Whether one kernel in Triton does it: few clusters, and rows that count the same."""
+        b, (G, k) = block.projection, like.count.shape
+        is_plain = b.is_cuda and b.dtype == torch.float32 and G == 1 and len(b) > 0
+        if not is_plain or not _all_same(block.weights):
+            return False
+        fused = _fused()
+        return fused is not None and bool(fused.fits(b.shape[1], k))
+
+    def _move_fused(self, block: Block, clusters: Clusters) -> tuple[Tensor, Moved]:
+        moments, arrays = clusters.moments, cpu.cluster_arrays(clusters)
+        weight, dims = float(block.weights[0]), _dims(moments.starts, block.projection.shape[1])
+        fused = _fused()
+
+        def weighed(costs: Costs) -> Any:
+            slope = np.repeat(costs.slope[0], dims, axis=1)
+            return fused.weighing(slope, costs.center, costs.grow, self.device)
+
+        alone = np.zeros(fused.padded(moments.rows.shape[1]), dtype=np.float32)
+        alone[: moments.rows.shape[1]] = moments.rows.sum(axis=0) <= 1
+        costs = (prepare_all(arrays, weight), leaving_costs(arrays, weight))
+        labels, (sums, n_moved) = fused.step(
+            *self._of_step(block, moments),
+            (*map(weighed, costs), torch.as_tensor(alone, device=self.device)),
+            rounding=float((sum(dims) + 8) * torch.finfo(torch.float32).eps),
+        )
+        after, before = (_moments_of(part, moments.starts, weight) for part in sums)
+        return labels, Moved(before, after, n_moved)
+
+    def _of_step(self, block: Block, like: ClusterMoments) -> tuple[Any, ...]:
+        every = range(-(-len(block.labels) // CHUNK_ROWS))
+        chunks = every if block.chunks is None else block.chunks
+        b = block.projection.contiguous()
+        return b, block.labels, like.rows.shape[1], chunks, CHUNK_ROWS
 
     def distance_bounds(self, block: Block, clusters: Clusters) -> Tensor:
         """Nothing: costs are computed anew, see `bound_violated`."""
@@ -456,8 +530,43 @@ def _is_integer(values: Tensor) -> bool:
 
 
 def _all_same(weights: Tensor, value: float | None = None) -> bool:
+    if weights.stride(0) == 0 or len(weights) < 2:  # one number for all rows
+        return value is None or float(weights[0]) == value
     first = weights[:1] if value is None else value
     return bool((weights == first).all())
+
+
+def _is_plain(view: ViewRows) -> bool:
+    """Whether a product with the stored values is one with the scaled rows, but for an offset."""
+    parts = (view.factor, view.table, view.baseline)
+    return not isinstance(view.values, SparseRows) and all(part is None for part in parts)
+
+
+@cache
+def _fused() -> Any:
+    """The kernels in Triton, which comes with torch where there is a GPU that it knows."""
+    try:
+        from manyview.kernels import fused
+    except ImportError:
+        return None
+    return fused
+
+
+def _rows_of(chunks: range, labels: Tensor) -> Tensor:
+    """Positions of the rows of some chunks."""
+    first = torch.arange(chunks.start, chunks.stop, chunks.step, device=labels.device) * CHUNK_ROWS
+    rows = (first[:, None] + torch.arange(CHUNK_ROWS, device=labels.device)).ravel()
+    return rows[rows < len(labels)]
+
+
+def _moments_of(sums: FloatArray, starts: Any, weight: float) -> ClusterMoments:
+    """Moments of one group of rows of equal weight, from sums of b, b² and 1: (k, 2 D + 1)."""
+    D = sums.shape[1] // 2
+    n, total, squares = sums[:, -1:], sums[:, :D], sums[:, D:-1]
+    mean = np.divide(total, n, out=np.zeros_like(total), where=n > 0)
+    scatter = np.add.reduceat(np.maximum(squares - n * mean**2, 0), starts, axis=1)
+    rows = np.rint(n.T).astype(np.int64)
+    return ClusterMoments(starts, rows, weight * n.T, mean[None], weight * scatter[None])
 
 
 def _mapped(view: ViewRows) -> Any:

@@ -52,6 +52,7 @@ BOUND_SHARE = 1 / 20  # share of labels that change in a sweep, once distance bo
 STILL_TO_FALL = 2  # total decrease of F still to come, relative to the extrapolated next one
 RESTING_FALL = 20  # decrease of F in an iteration at convergence, relative to `tol`
 SAME = 1e-9
+ROUNDED = 1e-7  # of an objective that is made of float32
 FEWEST_ROWS = 64  # of a batch
 STALLED = 0.95  # samples that move in such a sweep, relative to the one before
 FEW_MOVE = 1000  # samples that move in a sweep of batches, before the rest move one by one
@@ -304,7 +305,7 @@ class _Run:
 
         def is_better(moved: Moved) -> bool:
             is_whole = bool(np.all((moved.after.rows.sum(axis=0) > 0) | ~has_rows))
-            return is_whole and objective(moved.after, model) <= most + SAME * abs(most)
+            return is_whole and objective(moved.after, model) <= most + ROUNDED * abs(most)
 
         has_rows = moments.rows.sum(axis=0) > 0
         carry = Frozen(moments, batches.n_shards)

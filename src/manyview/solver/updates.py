@@ -179,9 +179,7 @@ def share_out(views: Sequence[ViewRows], shares: Any, kernels: Kernels) -> tuple
 
 
 def _project(block: Block, kernels: Kernels, model: Model) -> Any:
-    b = kernels.project(block.views, model.bases)  # (rows, D)
-    kernels.center(b, block.group, model.problem.n_present, model.near_shift)
-    return b
+    return kernels.project_centered(block, model.bases, model.problem.n_present, model.near_shift)
 
 
 def _clusters(moments: ClusterMoments, model: Model, sample_weight: float = 1.0) -> Clusters:
