@@ -61,7 +61,12 @@ def product_seconds(views: list[Any], n_columns: int, *, tf32: bool) -> float:
     torch.backends.cuda.matmul.allow_tf32 = tf32
     bases = [torch.randn((X.shape[1], n_columns), device="cuda") for X in views]
     Z = torch.randn((len(views[0]), n_columns), device="cuda")
-    run = lambda: ([X @ H for X, H in zip(views, bases, strict=True)], [X.T @ Z for X in views])
+
+    def run() -> None:
+        for X, H in zip(views, bases, strict=True):
+            X @ H
+            X.T @ Z
+
     run()
     found = seconds(run, 5)
     torch.backends.cuda.matmul.allow_tf32 = before
@@ -84,15 +89,19 @@ def timed_fit(model: OMVCDR, views: list[Any]) -> tuple[float, list[float]]:
 
 def lloyd(X: Any, k: int, *, seed: int, tol: float = 1e-4, most: int = 300) -> tuple[Any, int]:
     """Lloyd's k-means: k-means++ on a sample, one product for the labels, one-hot for the means."""
-    from sklearn.cluster import kmeans_plusplus
-
     generator = torch.Generator("cuda").manual_seed(seed)
     some = X[torch.randint(len(X), (20_000,), generator=generator, device="cuda")]
-    centers, _ = kmeans_plusplus(some.cpu().numpy(), k, random_state=seed)
-    C = torch.as_tensor(centers, device="cuda")
+    C = some[:1]
+    nearest = torch.full((len(some),), torch.inf, device="cuda")
+    for _ in range(k - 1):
+        nearest = torch.minimum(nearest, (some - C[-1]).square().sum(1))
+        chosen = torch.multinomial(nearest, 1, generator=generator)
+        C = torch.cat([C, some[chosen]])
     scale = float(some.var(0).mean())
     step = 1 << 19
-    for n_iter in range(1, most + 1):
+    n_iter, shift = 0, np.inf
+    while n_iter < most and shift > tol * scale:
+        n_iter += 1
         sums, counts = torch.zeros_like(C, dtype=torch.float64), torch.zeros(k, device="cuda")
         labels = []
         for start in range(0, len(X), step):
@@ -105,8 +114,6 @@ def lloyd(X: Any, k: int, *, seed: int, tol: float = 1e-4, most: int = 300) -> t
         new = torch.where(counts[:, None] > 0, sums / counts[:, None].clamp(min=1), C.double())
         shift = float((new - C).square().sum())
         C = new.float()
-        if shift <= tol * scale:
-            break
     return torch.cat(labels), n_iter
 
 

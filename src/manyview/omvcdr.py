@@ -351,7 +351,7 @@ class OMVCDR(
         found = label_samples(engine, fitted, data).assignment(engine)
         data.check_unchanged()
         self._store_assignment(data, found, counted, rng.spawn(1)[0])
-        self._score_fit(engine, data, np.arange(data.n_samples)[counted], rng)
+        self._score_fit(engine, data, counted, rng)
         self._store_solution(solution)
         self._store_model(description)
         self.n_clusters_, self.engine_ = k, engine.name
@@ -359,17 +359,23 @@ class OMVCDR(
         self.scalings_ = [(data.view_names[scaling.view], scaling.name) for scaling in scalings]
 
     def _score_fit(
-        self, engine: Engine, data: MultiViewData, counted: NDArray[Any], rng: np.random.Generator
+        self,
+        engine: Engine,
+        data: MultiViewData,
+        counted: slice | NDArray[np.bool_],
+        rng: np.random.Generator,
     ) -> None:
         """Set the outlier scores; those of the reference come from bases of its other folds."""
         subset, rows, scores = fit_outliers(
             self._fitted, data[counted], lambda: choose_engine("memory", "cpu", data), rng
         )
+        if not isinstance(counted, slice):
+            rows = np.flatnonzero(counted)[rows]
         if len(rows) < data.n_samples:
             self.outlier_score_ = outlier_scores(engine, subset)
         else:
             self.outlier_score_ = np.empty(data.n_samples)
-        self.outlier_score_[counted[rows]] = scores
+        self.outlier_score_[rows] = scores
         self._outliers = with_threshold(subset, self.outlier_score_[counted])
 
     def partial_fit(

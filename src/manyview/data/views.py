@@ -341,7 +341,8 @@ def _with_presence(data: MultiViewData, present: Any) -> MultiViewData:
         mask &= given.astype(bool)
     for v, (view, name) in enumerate(zip(data.views, data.view_names, strict=True)):
         check_values(view, name, mask[:, v])
-    lost = np.flatnonzero(~mask.any(axis=1))
+    is_whole = bool(mask.all())
+    lost = np.array([], dtype=np.intp) if is_whole else np.flatnonzero(~mask.any(axis=1))
     if lost.size:
         names = lost[:3] if data.sample_names is None else data.sample_names[lost[:3]]
         msg = (
@@ -349,4 +350,4 @@ def _with_presence(data: MultiViewData, present: Any) -> MultiViewData:
             f"{list(names)}. Each sample needs at least one view; drop the others."
         )
         raise ViewError(msg)
-    return replace(data, present=None if mask.all() else mask)
+    return replace(data, present=None if is_whole else mask)

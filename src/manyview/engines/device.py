@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from manyview.data.rows import Rows
-from manyview.data.scaling import ViewScaling
 from manyview.data.tensors import TensorRows
 from manyview.data.views import MultiViewData
 from manyview.engines.memory import InMemory
@@ -26,7 +25,7 @@ from manyview.utils.types import FloatArray, IntArray
 A = TypeVar("A")
 B = TypeVar("B")
 R = TypeVar("R")
-BLOCK_BYTES = 1 << 33  # of the views: enough for full speed, few enough for small temporaries
+BLOCK_SHARE = 0.2  # of the free memory, for the views of a block: temporaries may be as large
 
 
 class OnDevice(InMemory):
@@ -38,14 +37,12 @@ class OnDevice(InMemory):
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
         """Copy the views to the device, unless they are there."""
+        self._tensors = [self._copied(view) for view in data.views]
         if self._block_rows is None:
             chunk_bytes = CHUNK_ROWS * sum(data.n_features) * data.dtype.itemsize
-            self._block_rows = max(BLOCK_BYTES // chunk_bytes, 1) * CHUNK_ROWS
-        self._tensors = [self._copied(view) for view in data.views]
+            room = self.kernels.free_bytes() * BLOCK_SHARE
+            self._block_rows = max(int(room // chunk_bytes), 1) * CHUNK_ROWS
         super().load(data, weights)
-        if weights is None:  # one number for all rows
-            self._weights = self.kernels.rows(np.ones(1)).expand(data.n_samples)
-            self.apply_scalings([ViewScaling(v) for v in range(data.n_views)])
 
     def subsample(
         self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False

@@ -50,7 +50,9 @@ class InMemory:
             self._block_rows = rows_per_block(sum(data.n_features) * data.dtype.itemsize)
         assert self._block_rows % CHUNK_ROWS == 0
         self._blocks = []
-        self._weights = self.kernels.rows(np.ones(self.n_samples) if weights is None else weights)
+        n = self.n_samples
+        is_given = weights is not None
+        self._weights = self.kernels.rows(weights) if is_given else self.kernels.full(n, 1, float)
         self.apply_scalings([ViewScaling(v) for v in range(data.n_views)])
 
     def apply_scalings(
@@ -59,7 +61,7 @@ class InMemory:
         """Scale the rows, which keep their labels; row factors are set by a visit."""
         before = self._blocks
         known, group = self._groups(scalings, n_present)
-        labels = self.kernels.rows(np.zeros(self.n_samples, dtype=np.int32))
+        labels = self.kernels.copy(self.kernels.full(self.n_samples, 0, np.int32))
         nothing = self.kernels.rows(np.empty((self.n_samples, 0), dtype=self._data.dtype))
         each_view = range(self._data.n_views)
         self._blocks = [
@@ -87,7 +89,7 @@ class InMemory:
         if present is None:
             known = np.unique([len(scalings), *others]).astype(np.int64)
             own = np.searchsorted(known, len(scalings))
-            return known, self.kernels.rows(np.full(self.n_samples, own))
+            return known, self.kernels.full(self.n_samples, own, np.int64)
         counts = present[:, [scaling.view for scaling in scalings]].sum(axis=1)
         known = np.unique(np.concatenate([counts, others])).astype(np.int64)
         return known, self.kernels.rows(np.searchsorted(known, counts))

@@ -44,6 +44,12 @@ class Kernels(Protocol):
     def to_host(self, array: Any) -> NDArray[Any]:
         """An array with a sample axis, in numpy."""
 
+    def full(self, n: int, value: float, dtype: Any) -> Any:
+        """An array with a sample axis that has one value: (n,)."""
+
+    def free_bytes(self) -> float:
+        """Memory of the device that new arrays may take."""
+
     def copy(self, array: Any) -> Any:
         """The same values in memory of their own."""
 

@@ -16,6 +16,7 @@ from manyview.kernels import products, sweep
 from manyview.kernels import rows as compiled_rows
 from manyview.kernels.block import CHUNK_ROWS, Block, Shrinkage, ViewRows
 from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters, Moved
+from manyview.utils.memory import installed_memory
 from manyview.utils.types import FloatArray, IntArray
 
 xp = np
@@ -83,6 +84,16 @@ def rows(array: NDArray[Any]) -> NDArray[Any]:
 def to_host(array: NDArray[Any]) -> NDArray[Any]:
     """An array with a sample axis as it is."""
     return array
+
+
+def full(n: int, value: float, dtype: Any) -> NDArray[Any]:
+    """An array with a sample axis that has one value."""
+    return np.full(n, value, dtype)
+
+
+def free_bytes() -> float:
+    """A share of the memory."""
+    return float(installed_memory() / 4)
 
 
 def copy(array: NDArray[Any]) -> NDArray[Any]:
@@ -354,13 +365,16 @@ def assign(block: Block, order: IntArray, clusters: Clusters) -> int:
 
 def move(block: Block, clusters: Clusters) -> tuple[NDArray[np.int32], Moved]:
     """Labels after each row alone has moved to where F falls most; statistics frozen."""
-    labels = _propose(block, clusters)
-    before = moments(block, clusters.moments)
-    after = moments(replace(block, labels=labels), clusters.moments)
-    return labels, Moved(before, after, int(np.count_nonzero(labels != block.labels)))
+    labels = propose(block, clusters)
+    rows = np.flatnonzero(labels != block.labels)
+    fields = ("weights", "group", "labels", "projection")
+    moved = Block((), *(getattr(block, field)[rows] for field in fields))
+    before = moments(moved, clusters.moments)
+    return labels, Moved(before, moments(replace(moved, labels=labels[rows]), clusters.moments))
 
 
-def _propose(block: Block, clusters: Clusters) -> NDArray[np.int32]:
+def propose(block: Block, clusters: Clusters) -> NDArray[np.int32]:
+    """The labels of `move`."""
     b, labels, weights = block.projection, block.labels, block.weights
     out = np.empty_like(labels)
     arrays = cluster_arrays(clusters)

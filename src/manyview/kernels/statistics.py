@@ -64,13 +64,16 @@ class ClusterMoments:
         """The same clusters with multiplied weights."""
         return replace(self, count=self.count * growth, scatter=self.scatter * growth)
 
-    def replaced(self, before: ClusterMoments, after: ClusterMoments, times: int) -> ClusterMoments:
+    def replaced(
+        self, before: ClusterMoments, after: ClusterMoments, times: int = 1
+    ) -> ClusterMoments:
         """The same clusters when `times` as many rows as those of `before` are those of `after`.
 
         Where that would take more than there is, a small share of the cluster stays.
         """
         n, part = self.count, before.count
-        taken = np.minimum(times * part, MOST_TAKEN * n)  # (G, k)
+        most, least = (1.0, 0.0) if times == 1 else (MOST_TAKEN, LEAST_KEPT)
+        taken = np.minimum(times * part, most * n)  # (G, k)
         rest = n - taken
         ratio = np.divide(taken, rest, out=np.zeros_like(n), where=rest > 0)
         delta = before.mean - self.mean
@@ -82,7 +85,9 @@ class ClusterMoments:
             rows=np.maximum(self.rows - times * before.rows, 0),
             count=rest,
             mean=self.mean - ratio[:, :, None] * delta,
-            scatter=np.maximum(self.scatter - lost, LEAST_KEPT * self.scatter),
+            scatter=np.where(rest[:, :, None] > 0, self.scatter - lost, 0).clip(
+                least * self.scatter
+            ),
         )
         return kept + replace(after.grown(times), rows=times * after.rows)
 
@@ -113,16 +118,19 @@ class ClusterMoments:
 
 @dataclass(frozen=True)
 class Moved:
-    """Moments of some rows before and after a label step with frozen statistics."""
+    """Moments of the rows that a label step with frozen statistics has moved, before and after."""
 
     before: ClusterMoments
     after: ClusterMoments
-    n_moved: int
+
+    @property
+    def n_moved(self) -> int:
+        """Number of these rows."""
+        return int(self.before.rows.sum())
 
     def __add__(self, other: Moved) -> Moved:
         """Moments of the union of two sets of rows."""
-        before, after = self.before + other.before, self.after + other.after
-        return Moved(before, after, self.n_moved + other.n_moved)
+        return Moved(self.before + other.before, self.after + other.after)
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,13 @@ from manyview.kernels.block import CHUNK_ROWS, Block, Shrinkage, ViewRows
 from manyview.kernels.sparse_rows import Pattern, SparseRows
 from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters, Moved
 from manyview.kernels.sweep import Costs, leaving_costs, prepare_all
+from manyview.utils.memory import installed_memory
 from manyview.utils.types import FloatArray
 
 TILE_ROWS = 8192  # whose sums are float32
+STAGED_BYTES = 1 << 25
+FUSED_ROWS = 1024  # from which on a fused kernel pays
+TOLERANCE = 1e-6  # relative decrease of F below which it may be rounding, in float32
 COST_BYTES = 1 << 30  # of the costs of some rows for all clusters
 ROWS_CHECKED = 16  # before all others, whether the values are whole numbers
 MAPS = {"sqrt": torch.sqrt, "log1p": torch.log1p}
@@ -73,10 +77,22 @@ class TensorKernels:
 
     def to_host(self, array: Any) -> NDArray[Any]:
         """An array with a sample axis, in numpy."""
-        if isinstance(array, Tensor):
-            found: NDArray[Any] = array.detach().cpu().numpy()
-            return found
-        return np.asarray(array)
+        return _staged(array) if isinstance(array, Tensor) else np.asarray(array)
+
+    def full(self, n: int, value: float, dtype: Any) -> Tensor:
+        """An array with a sample axis that has one value."""
+        wanted = torch.from_numpy(np.empty(0, dtype)).dtype
+        return torch.full((1,), value, dtype=wanted, device=self.device).expand(n)
+
+    def free_bytes(self) -> float:
+        """Memory of the device that new arrays may take."""
+        if self.device.type != "cuda":
+            return float(installed_memory() / 4)
+        free, total = torch.cuda.mem_get_info(self.device)
+        share = getattr(torch.cuda, "get_per_process_memory_fraction", lambda device: 1.0)
+        allowed = total * share(self.device)
+        cached = torch.cuda.memory_reserved(self.device) - torch.cuda.memory_allocated(self.device)
+        return float(min(free + cached, allowed - torch.cuda.memory_allocated(self.device)))
 
     def copy(self, array: Tensor) -> Tensor:
         """The same values in memory of their own."""
@@ -286,8 +302,8 @@ class TensorKernels:
         (G, k), D = like.count.shape, like.mean.shape[2]
         b, weights, starts = block.projection, block.weights, like.starts
         if self._is_fused(block, like):
-            _, (sums, _) = _fused().step(*self._of_step(block, like))
-            return _moments_of(sums[0], starts, float(weights[0]))
+            sums = _fused().cluster_sums(b.contiguous(), block.labels, k)
+            return _moments_of(sums, starts, float(weights[0]))
         which = block.labels if G == 1 else block.group * k + block.labels
         rows = torch.bincount(which, minlength=G * k)
         ones = torch.ones((len(b), 1), dtype=torch.float64, device=self.device)
@@ -338,15 +354,16 @@ class TensorKernels:
 
     def margins(self, block: Block, clusters: Clusters) -> Tensor:
         """1 − add(own) / least add of another cluster, and which that is; statistics frozen."""
-        out = torch.empty((len(block.labels), 2), dtype=torch.float64, device=self.device)
+        b = block.projection
+        out = torch.empty((len(b), 2), dtype=b.dtype, device=self.device)
         for rows, costs in self._add_costs(block, clusters, clusters.sample_weight):
             own = block.labels[rows].long()[:, None]
-            add = costs.gather(1, own).double()
+            add = costs.gather(1, own)
             least, other = costs.scatter(1, own, torch.inf).min(1, keepdim=True)
             is_other = least.isfinite() & (least > 0)
-            margin = torch.where(is_other, 1 - add / least.double(), (costs.shape[1] < 2) * 1.0)
+            margin = torch.where(is_other, 1 - add / least, (costs.shape[1] < 2) * 1.0)
             following = torch.where(least.isfinite(), other, own)
-            out[rows] = torch.cat([margin.clamp(min=0), following.double()], dim=1)
+            out[rows, :1], out[rows, 1:] = margin.clamp(min=0), following.to(out.dtype)
         return out
 
     def cluster_costs(self, block: Block, clusters: Clusters) -> Tensor:
@@ -356,60 +373,51 @@ class TensorKernels:
 
     def move(self, block: Block, clusters: Clusters) -> tuple[Tensor, Moved]:
         """Labels after each row alone has moved to where F falls most; statistics frozen."""
-        if not _all_same(block.weights):
-            found, moved = cpu.move(self.host_block(block), clusters)
-            return self.rows(found), moved
         if self._is_fused(block, clusters.moments):
-            return self._move_fused(block, clusters)
-        if block.chunks is not None:
+            labels = self._best_labels(block, clusters)
+        elif block.chunks is not None:
             rows = _rows_of(block.chunks, block.labels)
-            fields = ("weights", "group", "labels", "projection")
-            part = Block((), *(getattr(block, field)[rows] for field in fields))
             labels = block.labels.clone()
-            labels[rows], moved = self.move(part, clusters)
-            return labels, moved
+            labels[rows] = self._propose(_some(block, rows), clusters)
+        else:
+            labels = self._propose(block, clusters)
+        moved = _some(block, (labels != block.labels).nonzero()[:, 0])
+        left = self.moments(moved, clusters.moments)
+        there = labels[(labels != block.labels).nonzero()[:, 0]]
+        return labels, Moved(left, self.moments(replace(moved, labels=there), clusters.moments))
+
+    def _propose(self, block: Block, clusters: Clusters) -> Tensor:
+        if not _all_same(block.weights):
+            return self.rows(cpu.propose(self.host_block(block), clusters))
         labels = torch.empty_like(block.labels)
         for rows, best, gain in self._gains(block, clusters):
             own = block.labels[rows]
             labels[rows] = torch.where(gain > 0, best.to(own.dtype), own)
-        before = self.moments(block, clusters.moments)
-        after = self.moments(replace(block, labels=labels), clusters.moments)
-        return labels, Moved(before, after, int((labels != block.labels).sum()))
+        return labels
 
     def _is_fused(self, block: Block, like: ClusterMoments) -> bool:
         """Whether one kernel in Triton does it: few clusters, and rows that count the same."""
         b, (G, k) = block.projection, like.count.shape
-        is_plain = b.is_cuda and b.dtype == torch.float32 and G == 1 and len(b) > 0
+        is_plain = b.is_cuda and b.dtype == torch.float32 and G == 1 and len(b) >= FUSED_ROWS
         if not is_plain or not _all_same(block.weights):
             return False
         fused = _fused()
         return fused is not None and bool(fused.fits(b.shape[1], k))
 
-    def _move_fused(self, block: Block, clusters: Clusters) -> tuple[Tensor, Moved]:
+    def _best_labels(self, block: Block, clusters: Clusters) -> Tensor:
         moments, arrays = clusters.moments, cpu.cluster_arrays(clusters)
-        weight, dims = float(block.weights[0]), _dims(moments.starts, block.projection.shape[1])
-        fused = _fused()
-
-        def weighed(costs: Costs) -> Any:
-            slope = np.repeat(costs.slope[0], dims, axis=1)
-            return fused.weighing(slope, costs.center, costs.grow, self.device)
-
-        alone = np.zeros(fused.padded(moments.rows.shape[1]), dtype=np.float32)
-        alone[: moments.rows.shape[1]] = moments.rows.sum(axis=0) <= 1
-        costs = (prepare_all(arrays, weight), leaving_costs(arrays, weight))
-        labels, (sums, n_moved) = fused.step(
-            *self._of_step(block, moments),
-            (*map(weighed, costs), torch.as_tensor(alone, device=self.device)),
-            rounding=float((sum(dims) + 8) * torch.finfo(torch.float32).eps),
-        )
-        after, before = (_moments_of(part, moments.starts, weight) for part in sums)
-        return labels, Moved(before, after, n_moved)
-
-    def _of_step(self, block: Block, like: ClusterMoments) -> tuple[Any, ...]:
+        weight, b = float(block.weights[0]), block.projection.contiguous()
+        dims = _dims(moments.starts, b.shape[1])
+        add, rem = prepare_all(arrays, weight), leaving_costs(arrays, weight)
+        is_alone = moments.rows.sum(axis=0) <= 1
+        costs = [
+            (cost.grow, np.repeat(cost.slope[0], dims, axis=1), cost.center) for cost in (add, rem)
+        ]
+        costs[1] = (np.where(is_alone, -np.inf, rem.grow), *costs[1][1:])
         every = range(-(-len(block.labels) // CHUNK_ROWS))
         chunks = every if block.chunks is None else block.chunks
-        b = block.projection.contiguous()
-        return b, block.labels, like.rows.shape[1], chunks, CHUNK_ROWS
+        labels: Tensor = _fused().best_labels(b, block.labels, chunks, CHUNK_ROWS, costs, TOLERANCE)
+        return labels
 
     def distance_bounds(self, block: Block, clusters: Clusters) -> Tensor:
         """Nothing: costs are computed anew, see `bound_violated`."""
@@ -499,6 +507,21 @@ def _host(tensor: Tensor) -> FloatArray:
     return found
 
 
+def _staged(tensor: Tensor) -> NDArray[Any]:
+    """A tensor in numpy; a large one comes by way of memory that the GPU can write to itself."""
+    if not tensor.is_cuda or tensor.nbytes < STAGED_BYTES:
+        return _host(tensor)
+    out = torch.empty(tensor.shape, dtype=tensor.dtype)
+    flat, source = out.view(-1), tensor.detach().contiguous().view(-1)
+    step = STAGED_BYTES // tensor.element_size()
+    stage = torch.empty(step, dtype=tensor.dtype, pin_memory=True)
+    for start in range(0, len(source), step):
+        part = source[start : start + step]
+        flat[start : start + step] = stage[: len(part)].copy_(part)
+    found: NDArray[Any] = out.numpy()
+    return found
+
+
 def _numpy_dtype(dtype: Any) -> Any:
     """The numpy dtype that a tensor of some dtype is computed with."""
     if not isinstance(dtype, torch.dtype):
@@ -552,6 +575,12 @@ def _fused() -> Any:
     return fused
 
 
+def _some(block: Block, rows: Tensor) -> Block:
+    """Some rows without their views."""
+    fields = ("weights", "group", "labels", "projection")
+    return Block((), *(getattr(block, field)[rows] for field in fields))
+
+
 def _rows_of(chunks: range, labels: Tensor) -> Tensor:
     """Positions of the rows of some chunks."""
     first = torch.arange(chunks.start, chunks.stop, chunks.step, device=labels.device) * CHUNK_ROWS
@@ -559,12 +588,11 @@ def _rows_of(chunks: range, labels: Tensor) -> Tensor:
     return rows[rows < len(labels)]
 
 
-def _moments_of(sums: FloatArray, starts: Any, weight: float) -> ClusterMoments:
-    """Moments of one group of rows of equal weight, from sums of b, b² and 1: (k, 2 D + 1)."""
-    D = sums.shape[1] // 2
-    n, total, squares = sums[:, -1:], sums[:, :D], sums[:, D:-1]
+def _moments_of(sums: Any, starts: Any, weight: float) -> ClusterMoments:
+    """Moments of one group of rows of equal weight, from sums by cluster."""
+    n, total = sums.count[:, None], sums.total
     mean = np.divide(total, n, out=np.zeros_like(total), where=n > 0)
-    scatter = np.add.reduceat(np.maximum(squares - n * mean**2, 0), starts, axis=1)
+    scatter = np.add.reduceat(np.maximum(sums.squares - n * mean**2, 0), starts, axis=1)
     rows = np.rint(n.T).astype(np.int64)
     return ClusterMoments(starts, rows, weight * n.T, mean[None], weight * scatter[None])
 

@@ -53,7 +53,8 @@ def fit_outliers(
     scores : ndarray
         Their scores, each relative to bases of the other folds.
     """
-    rows = np.sort(rng.permutation(data.n_samples)[:SUBSET_ROWS])
+    n = data.n_samples
+    rows = np.sort(rng.choice(n, min(SUBSET_ROWS, n), replace=False))
     subset, whole = data[rows].in_memory(), make_engine()
     fitted.label(whole, subset)
     order = rng.permutation(len(rows))

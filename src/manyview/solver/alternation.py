@@ -303,15 +303,17 @@ class _Run:
         """One pass over all samples in batches; in more of them, or one by one, where F rose."""
         n, most = self._engine.n_samples, objective(moments, model)
 
-        def is_better(moved: Moved) -> bool:
-            is_whole = bool(np.all((moved.after.rows.sum(axis=0) > 0) | ~has_rows))
-            return is_whole and objective(moved.after, model) <= most + ROUNDED * abs(most)
-
         has_rows = moments.rows.sum(axis=0) > 0
+
+        def is_better(moved: Moved) -> bool:
+            found = moments.replaced(moved.before, moved.after)
+            is_whole = bool(np.all((found.rows.sum(axis=0) > 0) | ~has_rows))
+            return is_whole and objective(found, model) <= most + ROUNDED * abs(most)
+
         carry = Frozen(moments, batches.n_shards)
         moved = self._engine.scan_batches(update_Y_at_once, carry, batches, model, accept=is_better)
         if is_better(moved):
-            return moved.after, moved.n_moved, n
+            return moments.replaced(moved.before, moved.after), moved.n_moved, n
         finer = batches.finer()
         self._batches = finer if finer.n_batches * FEWEST_ROWS <= n else None
         return self._sweep(moments, model)

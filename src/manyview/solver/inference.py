@@ -104,8 +104,8 @@ class Fitted:
         """
         labels = engine.gather("labels")
         engine.map_reduce(margins, self.model, self.moments, self.least_weight)
-        found = np.asarray(engine.gather("projection"), dtype=np.float64)  # (n, 2)
-        return Assignment(labels, found[:, 0].copy(), found[:, 1].astype(np.int32))
+        found = engine.gather("projection")  # (n, 2)
+        return Assignment(labels, found[:, 0].astype(np.float64), found[:, 1].astype(np.int32))
 
     def costs(self, engine: Engine) -> FloatArray:
         """Cost in F of each cluster for projected rows, which are overwritten: (n, k)."""

@@ -44,6 +44,7 @@ N_DIRECTIONS = 16  # leading directions of the rows, besides the learned bases
 PRIOR = 60.0  # samples that the common covariance counts for in that of a cluster
 MOST_ENTRIES = 1_000_000  # of the covariances of all clusters; beyond, they share one
 QUANTILE = 0.99  # of the members' scores; the threshold is
+LOOKED_AT = 1_000_000  # scores for it
 MARGIN = 1.1  # times that, since the clusters and the embedding were fitted to the members
 LARGEST = 1e6  # score of a sample whose scaled rows are not finite
 FARTHEST = 1e30  # projection, relative to the size of the rows: float32 must hold it
@@ -122,7 +123,8 @@ def score_rows(
 
 def common_threshold(scores: FloatArray) -> float:
     """Score that few samples like those scored are above."""
-    return MARGIN * float(np.quantile(scores, QUANTILE, method="higher"))
+    some = scores[:: max(len(scores) // LOOKED_AT, 1)]
+    return MARGIN * float(np.quantile(some, QUANTILE, method="higher"))
 
 
 def fit_reference(
