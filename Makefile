@@ -6,6 +6,7 @@
 # make fuzz-guided   lets a fuzzer that sees the branches search the parsers, SECONDS for each
 # make check-dist   builds the packages and runs the demo of the wheel in a clean environment
 # make oldest, make newest   run the quick tests with the oldest and the newest dependencies
+# make torch   tests the kernels of a GPU on the CPU; make gpu tests them on a GPU
 # make load   fits by the thousand, in threads and in processes; takes long
 # make sbom, make audit   list what is installed with the package, and look for known weaknesses
 VENV := .venv
@@ -30,7 +31,7 @@ INTERRUPTS ?= 50
 PROBLEMS ?= 1000
 PYTEST := $(SCRIPTS)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
-.PHONY: demo test test-all fuzz fuzz-guided omics docs lint types bench scoreboard dist check-dist clean oldest newest load sbom audit faults
+.PHONY: demo test test-all fuzz fuzz-guided omics torch gpu docs lint types bench scoreboard dist check-dist clean oldest newest load sbom audit faults
 
 demo: $(VENV)/installed
 	$(BIN)/manyview demo
@@ -62,6 +63,14 @@ fuzz-guided: $(VENV)-fuzz/installed
 # in a place of its own: anndata wants an older pandas than the rest is tested with
 omics: $(VENV)-omics/installed
 	$(VENV)-omics/$(SCRIPTS)/python -m pytest tests/io/test_anndata.py tests/docs/test_ecosystem_page.py
+
+# the kernels of a GPU on the CPU, in a place of its own: torch is large
+torch: $(VENV)-torch/installed
+	$(VENV)-torch/$(PYTEST) tests/kernels/test_tensors.py tests/engines/test_device.py
+
+# the same on a GPU, with the torch that is there
+gpu:
+	$(PYTHON) -m pytest -m gpu tests/kernels/test_tensors.py tests/engines/test_device.py
 
 # the minimums of pyproject.toml, which constraints/oldest.txt spells out
 oldest: $(VENV)-oldest/installed
@@ -141,6 +150,11 @@ $(VENV)-omics/installed: pyproject.toml
 $(VENV)-fuzz/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-fuzz
 	$(VENV)-fuzz/$(SCRIPTS)/python -m pip install --quiet --editable '.[files]' atheris
+	touch $@
+
+$(VENV)-torch/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-torch
+	$(VENV)-torch/$(SCRIPTS)/python -m pip install --quiet --editable '.[test]' torch==2.13.0
 	touch $@
 
 $(VENV)-oldest/installed: pyproject.toml constraints/oldest.txt

@@ -316,6 +316,10 @@ def command(
         Literal["auto", "memory", "stream"],
         clustering(help="Where rows are kept: in memory, or on disk."),
     ] = "auto",
+    device: Annotated[
+        str,
+        clustering(metavar="NAME", help="auto, cpu, or cuda for a GPU, which needs torch."),
+    ] = "auto",
     memory: Annotated[
         str | None, clustering(metavar="SIZE", help="Memory limit, such as 8GB.")
     ] = None,
@@ -345,6 +349,7 @@ def command(
         max_iter=max_iter,
         jobs=jobs,
         engine=engine,
+        device=device,
         memory=memory,
         command=shlex.join(["manyview", *sys.argv[1:]]),
     )

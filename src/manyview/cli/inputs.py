@@ -43,6 +43,8 @@ class FitRequest:
         `scale` of OMVCDR; "none" for None; several are separated by commas.
     engine : str
         `engine` of OMVCDR. With "stream", or if a path is a pattern, rows stay on disk.
+    device : str
+        `device` of OMVCDR.
     memory : str, optional
         `memory_limit` of OMVCDR, such as "8GB".
     command : str, optional
@@ -67,6 +69,7 @@ class FitRequest:
     max_iter: int = 100
     jobs: int | None = None
     engine: str = "auto"
+    device: str = "auto"
     memory: str | None = None
     command: str | None = None
 
@@ -86,6 +89,7 @@ class FitRequest:
             max_iter=self.max_iter,
             n_jobs=self.jobs,
             engine=self.engine,
+            device=self.device,
             memory_limit=None if self.memory is None else _n_bytes(self.memory),
             random_state=self.seed,
         )

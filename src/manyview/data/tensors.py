@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from manyview.data.rows import Rows
 from manyview.utils.types import IntArray
 
+A = TypeVar("A", bound="NDArray[Any]")
 PIECE_BYTES = 1 << 28  # of a look at all values
 
 
@@ -77,13 +78,13 @@ class TensorRows(Rows):
         return self if (start, stop) == (0, len(self)) else TensorRows(self.tensor[start:stop])
 
 
-def as_given(views: tuple[Any, ...], array: NDArray[Any]) -> Any:
+def as_given(views: tuple[Any, ...], array: A) -> A:
     """An array as a tensor on the device of the views, if all of them are tensors."""
     if not all(isinstance(view, TensorRows) for view in views):
         return array
     import torch
 
-    return torch.as_tensor(array, device=views[0].device)
+    return cast(A, torch.as_tensor(array, device=views[0].device))
 
 
 def is_tensor(view: object) -> bool:

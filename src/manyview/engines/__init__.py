@@ -35,6 +35,7 @@ RowFilter: TypeAlias = Callable[..., NDArray[np.bool_]]  # of the rows of a bloc
 logger = logging.getLogger(__name__)
 
 R = TypeVar("R")
+Result = TypeVar("Result", contravariant=True)
 N_BATCHES = 4
 LARGE = 100_000_000  # values from which on a GPU gains
 MORE_BATCHES = 4  # times as many where F rose
@@ -44,10 +45,10 @@ BLOCK_BYTES = 1 << 25  # enough rows for efficient BLAS, few enough for small te
 BLOCK_CHUNKS = 12  # maximum: results of narrow rows are wider than the rows
 
 
-class Carry(Protocol[R]):
+class Carry(Protocol[Result]):
     """What is passed from batch to batch."""
 
-    def after(self, result: R, /) -> Self:
+    def after(self, result: Result, /) -> Self:
         """For the next batch."""
 
 
@@ -133,7 +134,7 @@ class Engine(Protocol):
     def scan_batches(
         self,
         visit: Callable[..., tuple[Block, R]],
-        carry: Carry,
+        carry: Carry[R],
         batches: Batches,
         *shared: object,
         accept: Callable[[R], bool],
@@ -190,6 +191,11 @@ def choose_device(device: str, data: MultiViewData) -> str:
     import torch
 
     if not torch.cuda.is_available():
+        return "cpu"
+    from manyview.engines.device import bytes_on_device
+
+    if bytes_on_device(data) > choose_kernels("cuda").free_bytes():
+        logger.info("device: cpu, because the memory of the GPU is too small for the views")
         return "cpu"
     name = torch.cuda.get_device_name()
     logger.info("device: cuda (%s), because %d × %d values gain from it", name, n, d)

@@ -18,6 +18,7 @@ from manyview.data.rows import Rows
 from manyview.data.tensors import TensorRows
 from manyview.data.views import MultiViewData
 from manyview.engines.memory import InMemory
+from manyview.exceptions import MemoryLimitError
 from manyview.kernels import Kernels, choose_kernels
 from manyview.kernels.block import CHUNK_ROWS, Block
 from manyview.utils.types import FloatArray, IntArray
@@ -25,7 +26,21 @@ from manyview.utils.types import FloatArray, IntArray
 A = TypeVar("A")
 B = TypeVar("B")
 R = TypeVar("R")
+WORKING_SHARE = 0.25  # of the views, for projections and temporaries
+ROW_BYTES = 256  # labels, costs and the like
 BLOCK_SHARE = 0.2  # of the free memory, for the views of a block: temporaries may be as large
+
+
+def bytes_on_device(data: MultiViewData) -> float:
+    """Bytes that a fit adds to the memory of a device: views that are elsewhere, and results."""
+    views = sum(
+        view.data.nbytes + view.indices.nbytes
+        if isinstance(view, sparse.csr_array)
+        else view.nbytes
+        for view in data.views
+        if not (isinstance(view, TensorRows) and view.device != "cpu")
+    )
+    return (1 + WORKING_SHARE) * views + data.n_samples * ROW_BYTES
 
 
 class OnDevice(InMemory):
@@ -37,12 +52,36 @@ class OnDevice(InMemory):
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
         """Copy the views to the device, unless they are there."""
+        self._check_room(data)
         self._tensors = [self._copied(view) for view in data.views]
         if self._block_rows is None:
             chunk_bytes = CHUNK_ROWS * sum(data.n_features) * data.dtype.itemsize
             room = self.kernels.free_bytes() * BLOCK_SHARE
             self._block_rows = max(int(room // chunk_bytes), 1) * CHUNK_ROWS
         super().load(data, weights)
+
+    def _check_room(self, data: MultiViewData) -> None:
+        """Refuse views that the device has no room for."""
+        needed, room = bytes_on_device(data), self.kernels.free_bytes()
+        if needed > room:
+            msg = (
+                f"The views and what is computed from them take about {needed / 1e9:.1f} GB on "
+                f"the device, which has {room / 1e9:.1f} GB free. Use device='cpu', which streams "
+                "views from disk if they are files, or fewer features, or views of 16 bits."
+            )
+            raise MemoryLimitError(msg)
+
+    def _visit_all(self, visit: Callable[..., tuple[Block, R]], *shared: object) -> Iterator[Any]:
+        try:
+            yield from super()._visit_all(visit, *shared)
+        except RuntimeError as error:
+            if type(error).__name__ != "OutOfMemoryError":
+                raise
+            msg = (
+                f"The device ran out of memory with {len(self._blocks[0].labels)} rows at a time "
+                f"({str(error).splitlines()[0]}). Free some of it, or use device='cpu'."
+            )
+            raise MemoryLimitError(msg) from error
 
     def subsample(
         self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False
@@ -94,9 +133,7 @@ class OnDevice(InMemory):
     def _pull(self, block: Block, rows: slice | IntArray) -> Block:
         if not isinstance(rows, slice):
             rows = self.kernels.rows(rows)
-        part = super()._pull(block, rows)
-        fields = ("weights", "group", "labels", "projection")
-        return Block((), *(self.kernels.to_host(getattr(part, field)) for field in fields))
+        return self.kernels.host_block(super()._pull(block, rows))
 
     def _push(self, block: Block, rows: slice | IntArray, labels: NDArray[np.int32]) -> None:
         if not isinstance(rows, slice):

@@ -85,11 +85,12 @@ class InMemory:
         self, scalings: Sequence[ViewScaling], n_present: FloatArray | None
     ) -> tuple[NDArray[np.int64], Any]:
         """The distinct numbers of scaled views present, and which of them each row has."""
-        present, others = self._data.present, [] if n_present is None else n_present
+        present = self._data.present
+        others: list[float] = [] if n_present is None else n_present.tolist()
         if present is None:
             known = np.unique([len(scalings), *others]).astype(np.int64)
             own = np.searchsorted(known, len(scalings))
-            return known, self.kernels.full(self.n_samples, own, np.int64)
+            return known, self.kernels.full(self.n_samples, int(own), np.int64)
         counts = present[:, [scaling.view for scaling in scalings]].sum(axis=1)
         known = np.unique(np.concatenate([counts, others])).astype(np.int64)
         return known, self.kernels.rows(np.searchsorted(known, counts))
@@ -228,7 +229,7 @@ class InMemory:
                 parts = list(self._parts(chunks))
                 result = reduce(add, self._map(partial(go, own=own), parts))
                 own = own.after(result)
-                total = result if total is None else total + result
+                total = result if total is None else add(total, result)
         assert total is not None
         if not accept(total):
             for position, labels in enumerate(before):
@@ -253,7 +254,7 @@ class InMemory:
         block = self._blocks[position]
         rows = (np.array(chunks)[:, None] * CHUNK_ROWS + np.arange(CHUNK_ROWS)).ravel()
         rows = rows[rows < len(block.labels)]
-        after, result = visit(_slice(block, rows))
+        after, result = visit(block.some(rows))
         block.labels[rows] = after.labels
         return result
 
@@ -292,7 +293,7 @@ class InMemory:
 
     def _pull(self, block: Block, rows: slice | IntArray) -> Block:
         """Some rows of a block for such a visit."""
-        return _slice(block, rows)
+        return block.some(rows)
 
     def _push(self, block: Block, rows: slice | IntArray, labels: NDArray[np.int32]) -> None:
         """Set their labels."""
@@ -341,13 +342,6 @@ def _slice_rows(view: View, rows: slice) -> View:
     part = sparse.csr_array((rows.stop - rows.start, view.shape[1]), dtype=view.dtype)
     part.data, part.indices, part.indptr = view.data[stored], view.indices[stored], ends - ends[0]
     return part
-
-
-def _slice(block: Block, rows: slice | IntArray) -> Block:
-    """Some rows of a block, without its views, which the label step does not need."""
-    return Block(
-        (), block.weights[rows], block.group[rows], block.labels[rows], block.projection[rows]
-    )
 
 
 def _take(block: Block, rows: NDArray[np.intp]) -> Block:

@@ -47,6 +47,9 @@ class Kernels(Protocol):
     def full(self, n: int, value: float, dtype: Any) -> Any:
         """An array with a sample axis that has one value: (n,)."""
 
+    def host_block(self, block: Block) -> Block:
+        """A block without its views, in numpy."""
+
     def free_bytes(self) -> float:
         """Memory of the device that new arrays may take."""
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from manyview.utils.types import FloatArray, IntArray
 
 CHUNK_ROWS = 1024  # the same for all engines, since it defines the order of the sweep
@@ -26,27 +23,36 @@ class ViewRows:
     map: str | None = None  # of `data.scaling.MAPS`
     scale: FloatArray | None = None  # (d_v,)
     offset: FloatArray | None = None  # (d_v,)
-    factor: FloatArray | None = None  # (rows,), zero for missing rows
-    absent: IntArray | None = None  # missing rows
+    factor: Any = None  # (rows,), zero for missing rows
+    absent: Any = None  # missing rows
     baseline: FloatArray | None = None  # (d_v,): subtracted from x' before products
     table: FloatArray | None = None  # (columns of values, r): W
     gram: FloatArray | None = None  # W Wᵀ of smoothed rows, shared by all blocks
-    level: FloatArray | None = None  # (rows,): ℓ
+    level: Any = None  # (rows,): ℓ
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows of all scaled views, with their labels and projections."""
+    """Some rows of all scaled views, with their labels and projections.
+
+    Arrays with a sample axis are of the library of the kernels.
+    """
 
     views: tuple[ViewRows, ...]
-    weights: FloatArray  # (rows,)
-    group: IntArray  # (rows,), index into the distinct numbers of scaled views present
-    labels: NDArray[np.int32]  # (rows,)
+    weights: Any  # (rows,), float64
+    group: Any  # (rows,), index into the distinct numbers of scaled views present
+    labels: Any  # (rows,), int32
     projection: Any  # (rows, D): b_i, centered
     given: tuple[ViewRows, ...] = ()  # the unscaled views; () inside a sweep or a subset
-    stashed: tuple[NDArray[np.int32], ...] = ()  # labels of the starts so far, (rows,) each
+    stashed: tuple[Any, ...] = ()  # labels of the starts so far, (rows,) each
     chunks: range | None = None  # of which a label step at once takes the rows; None: all
     distance_bounds: Any = None  # (rows, 3), or (rows, 0) if unknown: see `kernels.bounds`
+
+    def some(self, rows: Any) -> Block:
+        """Some rows, without their views, which the label step does not need."""
+        return Block(
+            (), self.weights[rows], self.group[rows], self.labels[rows], self.projection[rows]
+        )
 
 
 @dataclass(frozen=True)

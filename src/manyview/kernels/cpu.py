@@ -91,6 +91,11 @@ def full(n: int, value: float, dtype: Any) -> NDArray[Any]:
     return np.full(n, value, dtype)
 
 
+def host_block(block: Block) -> Block:
+    """The block without its views."""
+    return block.some(slice(None))
+
+
 def free_bytes() -> float:
     """A share of the memory."""
     return float(installed_memory() / 4)
@@ -367,8 +372,7 @@ def move(block: Block, clusters: Clusters) -> tuple[NDArray[np.int32], Moved]:
     """Labels after each row alone has moved to where F falls most; statistics frozen."""
     labels = propose(block, clusters)
     rows = np.flatnonzero(labels != block.labels)
-    fields = ("weights", "group", "labels", "projection")
-    moved = Block((), *(getattr(block, field)[rows] for field in fields))
+    moved = block.some(rows)
     before = moments(moved, clusters.moments)
     return labels, Moved(before, moments(replace(moved, labels=labels[rows]), clusters.moments))
 
@@ -376,7 +380,7 @@ def move(block: Block, clusters: Clusters) -> tuple[NDArray[np.int32], Moved]:
 def propose(block: Block, clusters: Clusters) -> NDArray[np.int32]:
     """The labels of `move`."""
     b, labels, weights = block.projection, block.labels, block.weights
-    out = np.empty_like(labels)
+    out = np.empty(len(b), dtype=np.int32)
     arrays = cluster_arrays(clusters)
     same_weight = _all_same(weights)
     for rows in _blocks(len(b), clusters):

@@ -5,7 +5,7 @@ For few clusters these are bound by memory: kernels of one operation each would 
 in order, and added in float64: the same call gives the same result.
 """
 
-# mypy: disable-error-code="no-untyped-def,untyped-decorator"
+# mypy: disable-error-code="no-untyped-def,untyped-decorator,attr-defined"
 
 from __future__ import annotations
 

@@ -31,6 +31,7 @@ from manyview.utils.types import FloatArray
 
 TILE_ROWS = 8192  # whose sums are float32
 STAGED_BYTES = 1 << 25
+FEW_ROWS = 50_000  # up to here sums are made on the host
 FUSED_ROWS = 1024  # from which on a fused kernel pays
 TOLERANCE = 1e-6  # relative decrease of F below which it may be rounding, in float32
 COST_BYTES = 1 << 30  # of the costs of some rows for all clusters
@@ -319,7 +320,7 @@ class TensorKernels:
                 scatter += _cluster_sums(squares, which[part], weights[part], G * k)
         return ClusterMoments(
             starts,
-            _host(rows).reshape(G, k),
+            _host(rows).astype(np.int64).reshape(G, k),
             _host(count).reshape(G, k),
             _host(mean).reshape(G, k, D),
             _host(scatter).reshape(G, k, len(starts)),
@@ -378,13 +379,19 @@ class TensorKernels:
         elif block.chunks is not None:
             rows = _rows_of(block.chunks, block.labels)
             labels = block.labels.clone()
-            labels[rows] = self._propose(_some(block, rows), clusters)
+            labels[rows] = self._propose(block.some(rows), clusters)
         else:
             labels = self._propose(block, clusters)
-        moved = _some(block, (labels != block.labels).nonzero()[:, 0])
-        left = self.moments(moved, clusters.moments)
-        there = labels[(labels != block.labels).nonzero()[:, 0]]
-        return labels, Moved(left, self.moments(replace(moved, labels=there), clusters.moments))
+        rows = (labels != block.labels).nonzero()[:, 0]
+        before, there = block.some(rows), labels[rows]
+        if len(rows) <= FEW_ROWS:  # a launch would take longer than the sums
+            host = self.host_block(before)
+            after = replace(host, labels=self.to_host(there))
+            both = (cpu.moments(part, clusters.moments) for part in (host, after))
+        else:
+            after = replace(before, labels=there)
+            both = (self.moments(part, clusters.moments) for part in (before, after))
+        return labels, Moved(*both)
 
     def _propose(self, block: Block, clusters: Clusters) -> Tensor:
         if not _all_same(block.weights):
@@ -434,8 +441,9 @@ class TensorKernels:
 
     def host_block(self, block: Block) -> Block:
         """The block without its views, in numpy."""
-        fields = ("weights", "group", "labels", "projection")
-        return Block((), *(self.to_host(getattr(block, field)) for field in fields))
+        host = self.to_host
+        given = (host(block.weights), host(block.group), host(block.labels))
+        return Block((), *given, host(block.projection))
 
     def _gains(
         self, block: Block, clusters: Clusters, slack: float = -1.0
@@ -573,12 +581,6 @@ def _fused() -> Any:
     except ImportError:
         return None
     return fused
-
-
-def _some(block: Block, rows: Tensor) -> Block:
-    """Some rows without their views."""
-    fields = ("weights", "group", "labels", "projection")
-    return Block((), *(getattr(block, field)[rows] for field in fields))
 
 
 def _rows_of(chunks: range, labels: Tensor) -> Tensor:
