@@ -25,7 +25,7 @@ WORKERS ?= 2
 CASES ?= 10000
 SEED ?= 0
 SECONDS ?= 180
-KILLS ?= 1000
+KILLS ?= 1500
 FAULTS ?= 200
 INTERRUPTS ?= 50
 PROBLEMS ?= 1000
@@ -44,7 +44,7 @@ test: $(VENV)/installed-dev
 test-all: $(VENV)/installed-dev
 	$(VENV)/$(PYTEST)
 
-# kills, interrupts, full disks and harmed data, random problems; takes an hour
+# kills, interrupts, full disks and harmed data, random problems; takes two hours
 faults: $(VENV)/installed-dev
 	cd tests && ../$(BIN)/python -W ignore -m faults.kills --kills $(KILLS) --seed $(SEED)
 	cd tests && ../$(BIN)/python -W ignore -m faults.files --faults $(FAULTS) --seed $(SEED)

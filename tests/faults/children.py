@@ -80,6 +80,8 @@ def _become(folder, said, program, before):
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
+    except KeyboardInterrupt:  # a command handles its own, with a sentence
+        code = 128 + signal.SIGINT
     except BaseException:
         traceback.print_exc()
         code = 1
@@ -156,6 +158,14 @@ def at_operation(number: int, action: Callable[[], None]) -> Callable[[], None]:
         _watchers.append(lambda n, event, arguments: action() if n == number else None)
 
     return install
+
+
+def catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler of a signal."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("SigCgt:"):
+            return bool(int(line.split()[1], 16) >> (number - 1) & 1)
+    return False
 
 
 def send(number: int) -> Callable[[], None]:

@@ -28,7 +28,7 @@ import zarr
 
 from faults import children
 from faults.children import run
-from faults.scenarios import MINE, QUICK, STREAM, left_behind, read_result, write_views
+from faults.scenarios import MINE, QUICK, STREAM, few_rows, left_behind, read_result, write_views
 from manyview.cli.folder import FILES
 
 N_SAMPLES = 3000  # more than one block, so that files are read in every pass
@@ -185,6 +185,7 @@ def main() -> int:
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
+    few_rows()
     rng = random.Random(arguments.seed)
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as name:

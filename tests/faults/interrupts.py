@@ -16,20 +16,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from faults.children import catches
 from faults.scenarios import TABLES, left_behind, write_views
 
 SENTENCES = {
     signal.SIGINT: "manyview: stopped by Ctrl-C; no incomplete file was left.\n",
     signal.SIGTERM: "manyview: stopped by SIGTERM; no incomplete file was left.\n",
 }
-
-
-def catches(pid: int, number: int) -> bool:
-    """Whether a process has a handler of a signal."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("SigCgt:"):
-            return bool(int(line.split()[1], 16) >> (number - 1) & 1)
-    return False
 
 
 def hear_signals() -> None:

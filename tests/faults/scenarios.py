@@ -2,9 +2,11 @@
 
 import json
 import shutil
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -15,9 +17,12 @@ from manyview.cli.folder import FILES, PASSES
 from manyview.datasets import make_multiview_blobs
 from manyview.solver import alternation, fitting
 
-# starts on a subset and refinement on all rows, which is recorded, for small data too
-fitting.SAMPLE_ROWS, alternation.BOUND_ROWS = 100, 1
 MINE = "notes of the user.txt"  # beside the output, never to be touched
+
+
+def few_rows() -> None:
+    """Starts on a subset and refinement on all rows, which is recorded, for small data too."""
+    fitting.SAMPLE_ROWS, alternation.BOUND_ROWS = 100, 1
 
 
 def write_views(folder: Path, n_samples: int = 300) -> None:
@@ -41,6 +46,11 @@ class Scenario:
     arguments: tuple[object, ...]
     out: str  # file or folder that it writes
     prepare: Callable[[Path], None] = field(default=lambda folder: None)
+    is_command: ClassVar[bool] = True
+
+    def code(self, number: int) -> int:
+        """How it ends by a signal."""
+        return -number if number == signal.SIGKILL else 128 + number
 
     def run(self, folder: Path, before: Callable[[], None] | None = None) -> Ended:
         """Run it in a folder."""
@@ -81,7 +91,13 @@ def _save(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Saving(Scenario):
-    """`model.save` instead of a command."""
+    """`model.save` in a program of the user, which leaves signals to Python."""
+
+    is_command: ClassVar[bool] = False
+
+    def code(self, number: int) -> int:
+        """How it ends by a signal: Python handles Ctrl-C alone."""
+        return 128 + number if number == signal.SIGINT else -number
 
     def run(self, folder: Path, before: Callable[[], None] | None = None) -> Ended:
         """Save a model over an old file."""
