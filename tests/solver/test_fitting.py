@@ -8,6 +8,7 @@ from sklearn.mixture import GaussianMixture
 from manyview import OMVCDR, MultiViewData
 from manyview.datasets import make_citeseq, make_multiview_blobs
 from manyview.engines import choose_engine
+from manyview.kernels.statistics import ArraySums, ClusterMoments
 from manyview.solver import fitting
 from manyview.solver.anchor_graph import assortativity, cut_anchors
 from manyview.solver.problem import Settings, build_problem
@@ -98,6 +99,21 @@ def test_the_likelihood_is_that_of_gaussians_with_one_covariance(rng):
     shares = np.bincount(labels) / 60
     expected = -np.linalg.slogdet(within)[1] / 2 + np.sum(shares * np.log(shares))
     assert found == pytest.approx(expected, abs=1e-3)
+
+
+def test_the_likelihood_of_rows_that_are_all_equal_is_finite():
+    """What rounding leaves of their covariance may be singular."""
+    n, mean = np.array([[3.0, 1.0]]), np.array([2.0**-50, 0, 0])
+    dust = np.array([0, 2.0**-130, 2.0**-180])
+    moments = ClusterMoments(
+        starts=np.array([0]),
+        rows=n.astype(np.int64),
+        count=n,
+        mean=np.tile(mean, (1, 2, 1)),
+        scatter=np.zeros((1, 2, 1)),
+    )
+    square = 4 * (np.outer(mean, mean) + np.outer(dust, dust))
+    assert np.isfinite(log_likelihood(moments, ArraySums((4 * mean, square))))
 
 
 def test_a_twin_has_the_same_rows_and_labels_and_leaves_the_first_alone(rng):

@@ -27,6 +27,7 @@ from manyview.utils.types import FloatArray, IntArray
 Swept: TypeAlias = tuple[ClusterMoments, int, int]  # after a sweep; rows that moved, and were seen
 
 RIDGE = 1e-6  # of the mean variance, added to all variances of a likelihood
+EPSILON = float(np.finfo(np.float64).eps)
 WELL_CONDITIONED = 1e-8  # smallest over largest eigenvalue of CᵀC
 
 
@@ -245,9 +246,10 @@ def log_likelihood(moments: ClusterMoments, scatter: ArraySums) -> float:
     between = (means.T * n) @ means
     within = (square - between) / weight  # (d, d)
     mean = total / weight
-    spread = np.trace(square) / weight - mean @ mean
-    d = len(within)
-    within[np.diag_indices(d)] += RIDGE * max(spread / d, TINY)
+    size = np.trace(square) / weight
+    spread, d = size - mean @ mean, len(within)
+    # of rows that are all equal, rounding is left, which may be singular
+    within[np.diag_indices(d)] += max(RIDGE * spread / d, EPSILON * size, TINY)
     shares = n[n > 0] / weight
     return float(np.sum(shares * np.log(shares)) - np.linalg.slogdet(within)[1] / 2)
 
