@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from sklearn.base import clone
 from helpers.bad_inputs import BAD_INPUTS as CASES
 from manyview import OMVCDR, MultiViewData
 from manyview.baselines import BASELINES
+from manyview.baselines._finish import lowest
 from manyview.datasets import make_multiview_blobs
 from manyview.exceptions import DeclinedError, ViewError
 from manyview.study.grids import published_grids, resolved
@@ -85,3 +87,9 @@ def test_importing_the_baselines_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_of_runs_that_differ_by_rounding_the_first_is_kept():
+    runs = [SimpleNamespace(history=[9.0, end]) for end in (2.0, 1.0, 1.0 - 1e-15, 1.0 + 1e-15)]
+    assert lowest(runs) is runs[1]
+    assert lowest(reversed(runs)) is runs[3]

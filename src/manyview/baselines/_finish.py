@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,32 @@ from manyview.utils.types import FloatArray, IntArray
 
 _MAX_LLOYD = 100  # as in the published programs
 _CHUNK_ROWS = 8192  # few enough for float32 sums, many enough for BLAS
+_SAME = 1e-9  # relative difference of objectives that rounding can make
+
+
+class Run(Protocol):
+    """One start of a method."""
+
+    @property
+    def history(self) -> list[float]:
+        """Objective after each iteration."""
+
+
+R = TypeVar("R", bound=Run)
+
+
+def lowest(runs: Iterable[R]) -> R:
+    """The run that ends lowest; of those that differ by no more than rounding, the first."""
+    runs = iter(runs)
+    best = next(runs)
+    for run in runs:
+        if _is_lower(run.history[-1], best.history[-1]):
+            best = run
+    return best
+
+
+def _is_lower(value: float, best: float) -> bool:
+    return value < best - _SAME * abs(best)
 
 
 def dense(rows: Any) -> NDArray[Any]:
@@ -71,6 +98,6 @@ def best_kmeans(
         budget.tick(f"{start} of {n_init} k-means runs done")
         seed = int(rng.integers(2**31))
         model = KMeans(k, init=init, n_init=1, max_iter=_MAX_LLOYD, random_state=seed).fit(rows)
-        if best is None or model.inertia_ < best.inertia_:
+        if best is None or _is_lower(model.inertia_, best.inertia_):
             best = model
     return best

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from manyview.base import COUNT, generator, number, param, scale_option
 from manyview.baselines._base import Baseline, Budget
-from manyview.baselines._finish import cluster_sums
+from manyview.baselines._finish import cluster_sums, lowest
 from manyview.baselines._scaling import VIEW, Rows, Scale, joined_views
 from manyview.data.views import MultiViewData
 from manyview.utils.threads import limit_threads
@@ -108,7 +108,7 @@ class KSums(Baseline):
         rng = generator(self.random_state)
         with limit_threads(1):  # products of 64 rows are too small for threads
             runs = (self._start(X, rng, budget) for _ in range(self.n_init))
-            run = min(runs, key=lambda run: run.history[-1])
+            run = lowest(runs)
         self.labels_ = run.labels
         self.objective_history_ = np.array(run.history)
         self.n_iter_ = len(run.history)

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from manyview.base import COUNT, FLAG, generator, number, one_of, param, scale_option
 from manyview.baselines._base import Baseline, Budget
-from manyview.baselines._finish import cluster_sums, inverse_weights, polar
+from manyview.baselines._finish import cluster_sums, inverse_weights, lowest, polar
 from manyview.baselines._scaling import Rows, Scale, scaled_views
 from manyview.data.views import MultiViewData
 from manyview.utils.threads import limit_threads
@@ -126,7 +126,7 @@ class OPMC(Baseline):
         with limit_threads(None, float(size) * sum(data.n_features)):
             sum_squares = [_sum_squares(X) for X in views]
             starts = (self._start(views, sum_squares, rng, budget) for _ in range(self.n_init))
-            run = min(starts, key=lambda run: run.history[-1])
+            run = lowest(starts)
         self.labels_ = run.labels
         self.view_weights_ = run.alpha
         self.bases_ = run.bases
