@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
@@ -238,6 +239,10 @@ def scale_option(*others: str) -> Allowed:
 
 
 COUNT = Allowed("an integer >= 1", is_count)
+GPU = Allowed(
+    "one of several GPUs, such as cuda:1",
+    lambda x: isinstance(x, str) and re.fullmatch(r"cuda:\d+", x) is not None,
+)
 COUNTS = Allowed(
     "a sequence of integers >= 1",
     lambda x: (
@@ -328,6 +333,27 @@ def checked_weights(
         )
         raise NotEnoughSamplesError(msg)
     return _weights_in(given, unit)
+
+
+def fixed_parameters(estimator: Any, free: Sequence[str]) -> dict[str, Any]:
+    """What all batches have in common: everything but the free parameters."""
+    asked = estimator.get_params(deep=False)
+    return {name: value for name, value in asked.items() if name not in free}
+
+
+def check_fixed(estimator: Any, free: Sequence[str]) -> None:
+    """Refuse parameters that were changed after the first batch; a loaded model has its own."""
+    now = fixed_parameters(estimator, free)
+    fixed = estimator.__dict__.setdefault("_fixed", now)
+    for name, value in now.items():
+        # as objects: numpy 2.0 cannot compare a word with a number
+        if not np.array_equal(np.asarray(value, object), np.asarray(fixed[name], object)):
+            msg = (
+                f"{name}={value!r} after a first batch with {name}={fixed[name]!r}: between "
+                f"batches only {', '.join(free)} may change. Set {name} back, or "
+                "call fit to begin anew."
+            )
+            raise ValueError(msg)
 
 
 def _weights_in(given: FloatArray, unit: float | None) -> Weights:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from re import fullmatch
 from typing import Any, Literal, Self, cast
 
 import numpy as np
@@ -21,14 +20,16 @@ from manyview.base import (
     COUNT,
     COUNTS,
     FLAG,
+    GPU,
     LIMIT,
     NONE,
-    Allowed,
     MultiViewClusterer,
     Weights,
+    check_fixed,
     check_parameters,
     checked_weights,
     either,
+    fixed_parameters,
     generator,
     keeps_sample_names,
     min_samples,
@@ -42,7 +43,7 @@ from manyview.base import (
 )
 from manyview.data.tensors import as_given
 from manyview.data.views import MultiViewData, is_list_of_views
-from manyview.engines import Batches, Engine, choose_engine
+from manyview.engines import Engine, choose_batches, choose_engine
 from manyview.engines.memory import InMemory
 from manyview.engines.replay import ReplayEngine
 from manyview.exceptions import ConvergenceWarning, ViewError
@@ -75,10 +76,6 @@ from manyview.solver.updates import objective
 from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray
 
-CUDA = Allowed(
-    "'cuda:' and a number",
-    lambda x: isinstance(x, str) and fullmatch(r"cuda:\d+", x) is not None,
-)
 # of partial_fit: they say where and how it is computed, not what
 FREE_PARAMETERS = ("random_state", "engine", "device", "tf32", "n_jobs", "memory_limit", "verbose")
 
@@ -141,10 +138,10 @@ class OMVCDR(
         Where the rows are kept. "stream" is out-of-core: views stay on disk and are read block by
         block. "auto" streams if views on disk are larger than half of the memory, or than
         `memory_limit`.
-    device : {"auto", "cpu", "cuda", "cuda:1", ..., "mps", "torch"}, default="auto"
-        Device that computes: a GPU needs torch. "auto" takes one if there is one that torch can
-        use, and the views have at least 10⁸ values or are on it. "torch" runs the kernels of the
-        GPU on the CPU.
+    device : {"auto", "cpu", "cuda", "mps", "torch"}, default="auto"
+        Device that computes: a GPU needs torch; of several, one is called "cuda:1" and so on.
+        "auto" takes one if there is one that torch can use, and the views are on it, or have at
+        least 10⁸ values and fit into its memory. "torch" runs the kernels of the GPU on the CPU.
     label_step : {"auto", "sequential", "parallel"}, default="auto"
         Whether samples move to other clusters one by one, or in batches with the statistics
         frozen in between. "auto" is parallel on a GPU. Starts, and what is left at the end, are
@@ -251,7 +248,7 @@ class OMVCDR(
     tol: float = param(1e-5, number(least=0))
     random_state: int | np.random.RandomState | None = None
     engine: str = param("auto", one_of("auto", "memory", "stream"))
-    device: str = param("auto", either(one_of("auto", "cpu", "cuda", "mps", "torch"), CUDA))
+    device: str = param("auto", either(one_of("auto", "cpu", "cuda", "mps", "torch"), GPU))
     label_step: str = param("auto", one_of("auto", "sequential", "parallel"))
     tf32: bool = param(False, FLAG)
     n_jobs: int | None = param(None, either(NONE, COUNT))
@@ -319,7 +316,7 @@ class OMVCDR(
             stack.enter_context(self._threads(data, k))
             self._fit_rows(engine, data, weights, k, rng, stack.enter_context(on_step))
         self._remember(X, data)
-        self._weights, self._fixed = weights, self._fixed_parameters()
+        self._weights, self._fixed = weights, fixed_parameters(self, FREE_PARAMETERS)
         self.__dict__.pop("_batches", None)  # batches before this fit no longer count
         if checkpoint is not None and not keep_checkpoint:
             remove_checkpoint(checkpoint)
@@ -337,10 +334,7 @@ class OMVCDR(
         """Fit with the rows of an engine, and set the fitted attributes."""
         counted = weights.counted
         engine.load(data[counted], weights.of_counted)
-        is_parallel = self.label_step == "parallel" or (
-            self.label_step == "auto" and engine.kernels.is_parallel
-        )
-        batches = Batches() if is_parallel else None
+        batches = choose_batches(self.label_step, engine)
         schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init, batches=batches)
         limit = self.memory_limit if engine.name == "memory" else None
         check = memory_check(data.n_samples, data.n_features, data.dtype.itemsize, limit)
@@ -409,7 +403,7 @@ class OMVCDR(
             self.fit(X, sample_weight=sample_weight, present=present)
             self._batches = self._learn(self._data, self._weights)
             return self
-        self._check_fixed()
+        check_fixed(self, FREE_PARAMETERS)
         data = validate_new_views(self, X, present=present)
         if not hasattr(self, "_batches"):  # `fit` came before: its samples are the first batch
             self._batches = self._learn(self._data_of_fit(None), self._weights)
@@ -438,24 +432,6 @@ class OMVCDR(
             fitted = replace(fitted, least_weight=min(fitted.least_weight, weights.least))
             self._fitted, seen = learn(engine, fitted, seen, generator(self.random_state))
         return seen
-
-    def _fixed_parameters(self) -> dict[str, Any]:
-        """What all batches have in common: everything but where and how it is computed."""
-        asked = self.get_params(deep=False)
-        return {name: value for name, value in asked.items() if name not in FREE_PARAMETERS}
-
-    def _check_fixed(self) -> None:
-        """Refuse parameters that were changed after the first batch; a loaded model has its own."""
-        fixed = self.__dict__.setdefault("_fixed", self._fixed_parameters())
-        for name, value in self._fixed_parameters().items():
-            # as objects: numpy 2.0 cannot compare a word with a number
-            if not np.array_equal(np.asarray(value, object), np.asarray(fixed[name], object)):
-                msg = (
-                    f"{name}={value!r} after a first batch with {name}={fixed[name]!r}: between "
-                    f"batches only {', '.join(FREE_PARAMETERS)} may change. Set {name} back, or "
-                    "call fit to begin anew."
-                )
-                raise ValueError(msg)
 
     @property
     def n_samples_seen_(self) -> int:
@@ -754,7 +730,8 @@ class OMVCDR(
         return engine, fitted
 
     def _choose_engine(self, data: MultiViewData) -> InMemory:
-        return choose_engine(self.engine, self.device, data, self.memory_limit, tf32=self.tf32)
+        given = (self.engine, self.device, data, self.memory_limit)
+        return choose_engine(*given, tf32=self.tf32)
 
     def _threads(self, data: MultiViewData, k: int) -> AbstractContextManager[None]:
         """Threads for products of the views with about six columns per cluster."""

@@ -213,7 +213,7 @@ def test_without_a_gpu_a_sentence_says_so():
 
 
 def test_views_that_do_not_fit_are_refused(device, monkeypatch):
-    monkeypatch.setattr("manyview.kernels.tensors.TensorKernels.free_bytes", lambda self: 1e4)
+    monkeypatch.setattr("manyview.kernels.gpu.tensors.TensorKernels.free_bytes", lambda self: 1e4)
     with pytest.raises(MemoryLimitError, match="0.0 GB free. Use device='cpu'"):
         OMVCDR(K, device=device).fit(blobs(100))
 
@@ -225,7 +225,7 @@ def test_a_device_without_memory_left_ends_with_a_sentence(device, monkeypatch):
         msg = "tried to allocate 3 GiB"
         raise torch.OutOfMemoryError(msg)
 
-    monkeypatch.setattr("manyview.kernels.tensors.TensorKernels.accumulate", fail)
+    monkeypatch.setattr("manyview.kernels.gpu.tensors.TensorKernels.accumulate", fail)
     with pytest.raises(MemoryLimitError, match="ran out of memory with 100 rows at a time"):
         OMVCDR(K, device=device).fit(blobs(100))
 

@@ -256,7 +256,7 @@ def test_rows_of_equal_sums_in_principal_components(rng, kind, dtype):
         squares = factor**2 * cpu.row_squares(rows)
         np.testing.assert_allclose(squares, (expected**2).sum(axis=1), **tolerance)
         np.testing.assert_allclose(cpu.shared_sums(rows, shares), shares @ expected, **tolerance)
-    levels = cpu.levels(ViewRows(values), 5.0)
+    levels = cpu.sum_factors(ViewRows(values), 5.0)
     np.testing.assert_allclose(levels, 5.0 / X.sum(axis=1), rtol=1e-5)
 
 

@@ -20,7 +20,7 @@ SCALES = [None, "z", "z-l2", "sqrt-l2", "pca-l2", "log-pca-l2", "auto"]
 
 def on_device(block, kernels):
     """The same block with tensors."""
-    from manyview.kernels.sparse_rows import SparseRows
+    from manyview.kernels.gpu.sparse_rows import SparseRows
 
     def moved(view):
         is_sparse = sparse.issparse(view.values)

@@ -178,6 +178,12 @@ def choose_engine(
     return InMemory(kernels)
 
 
+def choose_batches(label_step: str, engine: Engine) -> Batches | None:
+    """Batches of a parallel label step; None for a sequential one."""
+    is_parallel = label_step == "parallel" or (label_step == "auto" and engine.kernels.is_parallel)
+    return Batches() if is_parallel else None
+
+
 def choose_device(device: str, data: MultiViewData) -> str:
     """A device by name; "auto" takes a GPU that is there, if the data are on it or large."""
     if device != "auto":

@@ -121,7 +121,7 @@ class OnDevice(InMemory):
         if isinstance(view, Rows):
             view = np.asarray(view)
         if isinstance(view, sparse.csr_array):
-            from manyview.kernels.sparse_rows import SparseRows
+            from manyview.kernels.gpu.sparse_rows import SparseRows
 
             return SparseRows.of(view, self.kernels.device)  # type: ignore[attr-defined]
         return self.kernels.rows(view)

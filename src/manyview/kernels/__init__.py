@@ -56,7 +56,7 @@ class Kernels(Protocol):
     def copy(self, array: Any) -> Any:
         """The same values in memory of their own."""
 
-    def levels(self, view: ViewRows, wanted: float) -> Any:
+    def sum_factors(self, view: ViewRows, wanted: float) -> Any:
         """ℓ of rows that get the sum `wanted`; zero where it would overflow: (rows,)."""
 
     def unit_factors(self, squares: Any, dtype: Any) -> Any:
@@ -165,6 +165,6 @@ def choose_kernels(device: str, *, tf32: bool = False) -> Kernels:
             "none. Use device='cpu', or a build of torch with CUDA and its driver."
         )
         raise EngineUnavailableError(msg)
-    from manyview.kernels.tensors import TensorKernels
+    from manyview.kernels.gpu.tensors import TensorKernels
 
     return cast(Kernels, TensorKernels("cpu" if device == "torch" else device, is_fast=tf32))

@@ -184,7 +184,7 @@ def shared_sums(view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
     return total if view.table is None else np.asarray(total @ view.table)
 
 
-def levels(view: ViewRows, wanted: float) -> FloatArray:
+def sum_factors(view: ViewRows, wanted: float) -> FloatArray:
     """ℓ of rows that get the same sum; zero where it would overflow."""
     sums = np.asarray(products.mapped(view).sum(axis=1), dtype=np.float64).ravel()
     has_sum = sums > wanted / largest_factor(view.values.dtype)

@@ -145,7 +145,7 @@ def set_levels(
     views = []
     for view, wanted in zip(block.views, row_sums, strict=True):
         if wanted is not None:
-            view = replace(view, level=kernels.levels(replace(view, map=None), wanted))
+            view = replace(view, level=kernels.sum_factors(replace(view, map=None), wanted))
         views.append(view)
     return replace(block, views=tuple(views)), ArraySums(())
 

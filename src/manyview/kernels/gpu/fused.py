@@ -121,8 +121,8 @@ def _embed(
     tl.store(out_at + where, keep * b + rest, mask=is_there)
 
 
-class Sums(NamedTuple):
-    """Sums over rows by cluster, in float64."""
+class ClusterSums(NamedTuple):
+    """ClusterSums over rows by cluster, in float64."""
 
     total: Any  # (k, D): Σ b
     squares: Any  # (k, D): Σ b²
@@ -161,8 +161,8 @@ def best_labels(
     return out
 
 
-def cluster_sums(b: Tensor, labels: Tensor, n_clusters: int) -> Sums:
-    """Sums of b, b² and 1 by cluster."""
+def cluster_sums(b: Tensor, labels: Tensor, n_clusters: int) -> ClusterSums:
+    """ClusterSums of b, b² and 1 by cluster."""
     n, D = b.shape
     DP, KP = padded(D), padded(n_clusters)
     sums = torch.empty((N_PROGRAMS, KP * (2 * DP + 1)), device=b.device)
@@ -172,7 +172,7 @@ def cluster_sums(b: Tensor, labels: Tensor, n_clusters: int) -> Sums:
             b, labels, sums, n, D, DP, KP, tile, num_warps=8 if DP * KP > 2048 else 4,
         )  # fmt: skip
     total = sums.sum(0, dtype=torch.float64).cpu().numpy().reshape(KP, -1)[:n_clusters]
-    return Sums(total[:, :D], total[:, DP : DP + D], total[:, -1])
+    return ClusterSums(total[:, :D], total[:, DP : DP + D], total[:, -1])
 
 
 def embed(b: Tensor, labels: Tensor, keep: Tensor, rest: Tensor) -> Tensor:
