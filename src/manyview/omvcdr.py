@@ -56,7 +56,7 @@ from manyview.reliability.structure import LazyAssessment
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import Description, describe, describe_sums
 from manyview.solver.evidence import Structure
-from manyview.solver.fitting import fit, label_samples, memory_check
+from manyview.solver.fitting import fit, has_wide, label_samples, memory_check
 from manyview.solver.inference import Assignment, Fitted, assignment_of
 from manyview.solver.model import Solution
 from manyview.solver.online import BatchTotals, begin_batches, learn
@@ -327,10 +327,11 @@ class OMVCDR(
         solution, fitted = fit(engine, self._settings(k), schedule, names, rng, notify, check)
         description = describe(engine, solution, data.n_views)
         self._fitted = fitted = replace(fitted, least_weight=weights.least)
-        found = label_samples(engine, fitted, data).assignment(engine)
+        own = label_samples(engine, fitted, data)
+        found = own.assignment(engine)
         data.check_unchanged()
         self._store_assignment(data, found, counted, rng.spawn(1)[0])
-        self._score_fit(engine, data, np.arange(data.n_samples)[counted], rng)
+        self._score_fit(engine, own, data, counted, rng)
         self._store_solution(solution)
         self._store_model(description)
         self.n_clusters_, self.engine_ = k, engine.name
@@ -338,17 +339,28 @@ class OMVCDR(
         self.scalings_ = [(data.view_names[scaling.view], scaling.name) for scaling in scalings]
 
     def _score_fit(
-        self, engine: Engine, data: MultiViewData, counted: NDArray[Any], rng: np.random.Generator
+        self,
+        engine: Engine,
+        fitted: Fitted,
+        data: MultiViewData,
+        counted: slice | NDArray[np.bool_],
+        rng: np.random.Generator,
     ) -> None:
         """Set the outlier scores; those of the reference come from bases of its other folds."""
+        part, positions = data[counted], np.arange(data.n_samples)[counted]
+        labelled = None
+        if len(part) == data.n_samples and has_wide(data):  # see `label_samples`
+            labelled = engine
+        else:
+            fitted = self._fitted
         subset, rows, scores = fit_outliers(
-            self._fitted, data[counted], lambda: self._choose_engine(data), rng
+            fitted, part, lambda: self._choose_engine(data), rng, labelled
         )
         if len(rows) < data.n_samples:
             self.outlier_score_ = outlier_scores(engine, subset)
         else:
             self.outlier_score_ = np.empty(data.n_samples)
-        self.outlier_score_[counted[rows]] = scores
+        self.outlier_score_[positions[rows]] = scores
         self._outliers = with_threshold(subset, self.outlier_score_[counted])
 
     def partial_fit(
@@ -388,6 +400,7 @@ class OMVCDR(
             self._batches = self._learn(self._data_of_fit(None), self._weights)
         weights = checked_weights(sample_weight, data.n_samples, 1, self._batches.unit)
         self._assess()  # the samples of the fit are forgotten
+        self._fitted.settle()
         self._batches = self._learn(data, weights, self._batches)
         found = self.assign(data)
         self.labels_, self.confidence_ = found.labels, found.confidence

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyview.data.scaling import ColumnMoments
+from manyview.data.scaling import ColumnMoments, join_columns
 from manyview.kernels import bounds as row_bounds
-from manyview.kernels import products, sweep
+from manyview.kernels import products, sweep, wide
 from manyview.kernels import rows as compiled_rows
 from manyview.kernels.block import CHUNK_ROWS, Block, Shrinkage, ViewRows
 from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters
+from manyview.utils.threads import side_by_side
 from manyview.utils.types import FloatArray, IntArray
 
 SAFETY = 1e-6  # more than float32 rounds
@@ -29,6 +31,9 @@ def asarray(small: FloatArray, like: NDArray[Any]) -> NDArray[Any]:
 
 def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
     """Weighted mean, scatter and minimum of the columns; missing rows have no weight."""
+    pieces = products.split_columns(view)
+    if len(pieces) > 1:
+        return join_columns(list(side_by_side(partial(columns, weights=weights), pieces)))
     X = products.mapped(view)
     w = weights if view.factor is None else weights * (view.factor > 0)  # (rows,)
     total = float(w.sum())
@@ -105,6 +110,16 @@ def project(views: Sequence[ViewRows], bases: Sequence[FloatArray]) -> NDArray[A
 def accumulate(views: Sequence[ViewRows], embedding: NDArray[Any]) -> ArraySums:
     """C_v = X_vᵀ Z."""
     return ArraySums(tuple(products.transposed_times(view, embedding) for view in views))
+
+
+def gram(rows: Sequence[ViewRows]) -> FloatArray:
+    """X' X'ᵀ of the rows of all blocks, without row factors."""
+    return wide.gram(rows)
+
+
+def combine(rows: Sequence[ViewRows], Z: FloatArray) -> FloatArray:
+    """X'ᵀ Z of the rows of all blocks."""
+    return wide.combine(rows, Z)
 
 
 def shared_sums(view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:

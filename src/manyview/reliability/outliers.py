@@ -14,13 +14,19 @@ from manyview.data.views import MultiViewData
 from manyview.engines import Engine
 from manyview.reliability.shift import common_shares
 from manyview.solver.inference import Fitted
+from manyview.solver.initialization import coordinates_of_grams
 from manyview.solver.outliers import (
     OutlierReference,
     common_threshold,
     fit_reference,
     score_rows,
+    unsmoothed_problem,
     whole_problem,
 )
+from manyview.solver.problem import Problem
+from manyview.solver.row_space import is_wide, rows_absent
+from manyview.solver.scaled_rows import apply_scalings
+from manyview.solver.updates import project_rows
 from manyview.utils.types import FloatArray, IntArray
 
 SUBSET_ROWS = 1000  # samples that others are compared with
@@ -29,7 +35,11 @@ N_SHOWN = 10  # most unusual samples in a summary
 
 
 def fit_outliers(
-    fitted: Fitted, data: MultiViewData, make_engine: Callable[[], Engine], rng: Generator
+    fitted: Fitted,
+    data: MultiViewData,
+    make_engine: Callable[[], Engine],
+    rng: Generator,
+    labelled: Engine | None = None,
 ) -> tuple[OutlierReference, IntArray, FloatArray]:
     """What outlier scores are relative to, from a subset of the samples of a fit.
 
@@ -43,6 +53,9 @@ def fit_outliers(
         Returns an empty engine.
     rng : Generator
         Draws the subset.
+    labelled : Engine, optional
+        Holds exactly these samples, unweighted and labelled by `fitted`; used if all are in the
+        subset. It then holds other rows.
 
     Returns
     -------
@@ -54,8 +67,14 @@ def fit_outliers(
         Their scores, each relative to bases of the other folds.
     """
     rows = np.sort(rng.permutation(data.n_samples)[:SUBSET_ROWS])
-    subset, whole = data[rows].in_memory(), make_engine()
-    fitted.label(whole, subset)
+    is_whole = len(rows) == data.n_samples
+    subset = (data if is_whole else data[rows]).in_memory()
+    if is_whole and labelled is not None:
+        whole = labelled
+        whole.map_reduce(project_rows, fitted.model)
+    else:
+        whole = make_engine()
+        fitted.label(whole, subset)
     order = rng.permutation(len(rows))
     folds = []
     for part in np.array_split(order, min(N_FOLDS, len(rows))):
@@ -65,9 +84,28 @@ def fit_outliers(
     largest = slice(int(fitted.model.problem.starts[-1]), None)
     embedding = whole.gather("projection")[order, largest]
     problem = whole_problem(whole, fitted)
-    reference, scores = fit_reference(folds, labels, embedding, problem, rng)
+    locate = _locator(whole, problem, order)
+    if locate is not None and problem is unsmoothed_problem(fitted):
+        apply_scalings(whole, problem.scalings, problem.n_present)  # they were smoothed
+    reference, scores = fit_reference(folds, labels, embedding, problem, rng, locate)
     reference = replace(reference, common_shares=common_shares(subset))
     return reference, rows[order], scores
+
+
+def _locator(
+    whole: Engine, problem: Problem, order: IntArray
+) -> Callable[[int, Generator], FloatArray] | None:
+    """Leading coordinates from Gram matrices, if a view is wide; the rows are taken in an order."""
+    widths = [len(mean) for mean in problem.means]
+    if any(problem.is_far) or not any(is_wide(len(order), d) for d in widths):
+        return None
+
+    def locate(n_columns: int, rng: Generator) -> FloatArray:
+        grams = [whole.gram(v)[np.ix_(order, order)] for v in range(len(widths))]
+        absent = rows_absent(whole.sample(len(order), rng))[order].T
+        return coordinates_of_grams(grams, absent, np.ones(len(order)), n_columns, rng)
+
+    return locate
 
 
 def with_threshold(reference: OutlierReference, scores: FloatArray) -> OutlierReference:

@@ -29,6 +29,7 @@ from manyview.kernels.block import Block, ViewRows
 from manyview.kernels.statistics import ArraySums
 from manyview.solver.initialization import fill_empty
 from manyview.solver.model import Model
+from manyview.solver.row_space import Lift
 from manyview.solver.scaled_rows import set_row_factors
 from manyview.solver.updates import share_out, stash_labels
 from manyview.utils.threads import limit_blas
@@ -49,7 +50,7 @@ class AnchorGraph:
 
     anchors: FloatArray  # (m, D)
     tables: tuple[FloatArray, ...]  # scaled view: (m, r), mean rows in r coordinates
-    lifts: tuple[FloatArray, ...]  # scaled view: (d_v, r), orthonormal: back to the features
+    lifts: tuple[FloatArray | Lift, ...]  # scaled view: (d_v, r), orthonormal: to the features
 
     def smooth(self, engine: Engine) -> None:
         """Smooth the rows of an engine, after projection by the first fit."""

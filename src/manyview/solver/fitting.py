@@ -22,8 +22,10 @@ from manyview.solver.anchor_graph import (
 from manyview.solver.footprint import Footprint
 from manyview.solver.inference import Fitted
 from manyview.solver.model import Solution
+from manyview.solver.narrow_rows import narrow_rows
 from manyview.solver.problem import Problem, Settings, build_problem, measure_problem, rebuild_on
 from manyview.solver.progress import OnStep
+from manyview.solver.row_space import is_wide
 from manyview.solver.scaled_rows import apply_scalings, find_scalings, store_scaled
 from manyview.solver.updates import predict, relabel
 from manyview.utils.types import FloatArray
@@ -61,6 +63,10 @@ def fit(
         return parts.fit_smoothed(view_names, n_subset, n_anchors, check)
     problem = build_problem(engine, settings, view_names)
     check(problem, 0)
+    narrow = narrow_rows(engine, problem)
+    if narrow is not None:
+        own = replace(parts, engine=narrow.engine)
+        return narrow.lift(engine, *own.fit_unsmoothed(narrow.problem, n_subset))
     return parts.fit_unsmoothed(problem, n_subset)
 
 
@@ -72,12 +78,18 @@ def label_samples(engine: Engine, fitted: Fitted, data: MultiViewData) -> Fitted
     steps of `predict`, they are used.
     """
     n, k = engine.n_samples, fitted.model.problem.n_clusters
-    is_stored = fitted.anchor_graph is not None and count_subset(n, k) == n  # `store_scaled`
+    # `store_scaled`, or coordinates of row spaces
+    is_stored = count_subset(n, k) == n and (fitted.anchor_graph is not None or has_wide(data))
     is_free = fitted.model.size_weight > 0  # products may subtract the mean of other rows first
     if n < data.n_samples or is_stored or is_free:
         return fitted.label(engine, data)
     engine.map_reduce(relabel, fitted.model, fitted.moments, fitted.least_weight)
     return fitted
+
+
+def has_wide(data: MultiViewData) -> bool:
+    """Whether a fit works in the row space of a view."""
+    return any(is_wide(data.n_samples, d) for d in data.n_features)
 
 
 @dataclass(frozen=True)
@@ -112,7 +124,19 @@ class _Parts:
         weak = replace(settings, lam=FIRST_COUPLING * settings.lam)
         problem = build_problem(subset, weak, view_names, scalings)
         check(problem, n_anchors)
+        narrow = narrow_rows(subset, problem) if subset is engine else None
+        if narrow is not None:
+            own = replace(self, engine=narrow.engine)
+            found = own.fit_graph(narrow.engine, narrow.problem, n_anchors)
+            return narrow.lift(engine, *found)
         subset.map_reduce(store_scaled)
+        return self.fit_graph(subset, problem, n_anchors)
+
+    def fit_graph(
+        self, subset: Engine, problem: Problem, n_anchors: int
+    ) -> tuple[Solution, Fitted]:
+        """The parts of a smoothed fit once rows are scaled."""
+        settings, rng = self.settings, self.rng
         short = replace(self.schedule, initial_sweeps=INITIAL_SWEEPS)
         most = min(short.max_iter, FIRST_ITERATIONS)
         once = replace(short, n_init=1, max_iter=most, final_sweeps=1)

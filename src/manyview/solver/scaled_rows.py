@@ -20,6 +20,7 @@ from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block
 from manyview.kernels.statistics import ArraySums
+from manyview.solver.row_space import RowSpace, find_row_spaces, is_wide, narrow_engine
 from manyview.utils.threads import limit_blas
 from manyview.utils.types import FloatArray
 
@@ -68,20 +69,36 @@ def fit_components(engine: Engine, scalings: tuple[ViewScaling, ...]) -> tuple[V
     n_columns = most + MORE_COLUMNS
     random = np.random.default_rng(0).standard_normal((max(widths), n_columns))
     bases: list[FloatArray] = [np.eye(d) if d <= n_columns else random[:d] for d in widths]
-    is_wide = [d > n_columns for d in widths]
-    for _ in range(POWER_STEPS if any(is_wide) else 0):
-        asked = [Q if wide else None for Q, wide in zip(bases, is_wide, strict=True)]
-        products = iter(engine.map_reduce(spread_along, asked).arrays)
+    is_broad = [d > n_columns for d in widths]
+    spaces, rows = _row_spaces(engine, chosen, widths)
+    bases = [Q if space is None else space.lower(Q) for space, Q in zip(spaces, bases, strict=True)]
+    for _ in range(POWER_STEPS if any(is_broad) else 0):
+        asked = [Q if broad else None for Q, broad in zip(bases, is_broad, strict=True)]
+        products = iter(rows.map_reduce(spread_along, asked).arrays)
         with limit_blas(1):
             bases = [
-                np.linalg.qr(next(products))[0] if wide else Q
-                for Q, wide in zip(bases, is_wide, strict=True)
+                np.linalg.qr(next(products))[0] if broad else Q
+                for Q, broad in zip(bases, is_broad, strict=True)
             ]
-    products = iter(engine.map_reduce(spread_along, bases).arrays)
+    products = iter(rows.map_reduce(spread_along, bases).arrays)
     fitted = list(scalings)
-    for r, scaling, Q in zip(which, chosen, bases, strict=True):
-        fitted[r] = replace(scaling, components=_components(Q, next(products), most))
+    for r, scaling, Q, space in zip(which, chosen, bases, spaces, strict=True):
+        W = _components(Q, next(products), most)
+        fitted[r] = replace(scaling, components=W if space is None else space.lift(W))
     return tuple(fitted)
+
+
+def _row_spaces(
+    engine: Engine, scalings: Sequence[ViewScaling], widths: Sequence[int]
+) -> tuple[list[RowSpace | None], Engine]:
+    """The row spaces of wide views, and an engine with their coordinates in place of them."""
+    spaces = find_row_spaces(engine, [is_wide(engine.n_samples, d) for d in widths])
+    if not any(spaces):
+        return spaces, engine
+    narrow, scalings = narrow_engine(engine, spaces, scalings, np.float64)
+    _set_rows(narrow, scalings)
+    narrow.map_reduce(subtract_first, tuple(is_far(scaling) for scaling in scalings))
+    return spaces, narrow
 
 
 def _components(Q: FloatArray, C: FloatArray, most: int) -> FloatArray:
@@ -111,9 +128,15 @@ def set_row_sums(engine: Engine, scalings: Sequence[ViewScaling]) -> None:
 def apply_scalings(
     engine: Engine, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
 ) -> FloatArray:
-    """Scale the rows of an engine, including row factors."""
+    """Scale the rows of an engine, including row factors.
+
+    Principal components of wide views are stored at once: to compute them takes longest.
+    """
     known = engine.apply_scalings(scalings, n_present)
     set_row_sums(engine, scalings)
+    axes = [scaling.components for scaling in scalings]
+    if any(W is not None and is_wide(engine.n_samples, len(W)) for W in axes):
+        engine.map_reduce(store_scaled)
     engine.map_reduce(set_row_factors, tuple(scaling.has_unit_rows for scaling in scalings))
     return known
 
