@@ -49,14 +49,14 @@ from manyview.model_selection.search import count_clusters
 from manyview.persistence.checkpoint import open_checkpoint, remove_checkpoint
 from manyview.persistence.model_file import load_model, save_model
 from manyview.reliability.calibration import memberships
-from manyview.reliability.outliers import fit_outliers, outlier_scores, with_threshold
+from manyview.reliability.outliers import outlier_scores, score_fit
 from manyview.reliability.shift import Shift, find_shifts
 from manyview.reliability.stability import cluster_stability
 from manyview.reliability.structure import LazyAssessment
 from manyview.solver.alternation import Schedule
 from manyview.solver.description import Description, describe, describe_sums
 from manyview.solver.evidence import Structure
-from manyview.solver.fitting import fit, has_wide, label_samples, memory_check
+from manyview.solver.fitting import fit, label_samples, memory_check
 from manyview.solver.inference import Assignment, Fitted, assignment_of
 from manyview.solver.model import Solution
 from manyview.solver.online import BatchTotals, begin_batches, learn
@@ -331,37 +331,14 @@ class OMVCDR(
         found = own.assignment(engine)
         data.check_unchanged()
         self._store_assignment(data, found, counted, rng.spawn(1)[0])
-        self._score_fit(engine, own, data, counted, rng)
+        self._outliers, self.outlier_score_ = score_fit(
+            engine, own, fitted, data, counted, lambda: self._choose_engine(data), rng
+        )
         self._store_solution(solution)
         self._store_model(description)
         self.n_clusters_, self.engine_ = k, engine.name
         scalings = solution.model.problem.scalings
         self.scalings_ = [(data.view_names[scaling.view], scaling.name) for scaling in scalings]
-
-    def _score_fit(
-        self,
-        engine: Engine,
-        fitted: Fitted,
-        data: MultiViewData,
-        counted: slice | NDArray[np.bool_],
-        rng: np.random.Generator,
-    ) -> None:
-        """Set the outlier scores; those of the reference come from bases of its other folds."""
-        part, positions = data[counted], np.arange(data.n_samples)[counted]
-        labelled = None
-        if len(part) == data.n_samples and has_wide(data):  # see `label_samples`
-            labelled = engine
-        else:
-            fitted = self._fitted
-        subset, rows, scores = fit_outliers(
-            fitted, part, lambda: self._choose_engine(data), rng, labelled
-        )
-        if len(rows) < data.n_samples:
-            self.outlier_score_ = outlier_scores(engine, subset)
-        else:
-            self.outlier_score_ = np.empty(data.n_samples)
-        self.outlier_score_[positions[rows]] = scores
-        self._outliers = with_threshold(subset, self.outlier_score_[counted])
 
     def partial_fit(
         self, X: Any, y: object = None, sample_weight: Any = None, *, present: Any = None
@@ -400,7 +377,7 @@ class OMVCDR(
             self._batches = self._learn(self._data_of_fit(None), self._weights)
         weights = checked_weights(sample_weight, data.n_samples, 1, self._batches.unit)
         self._assess()  # the samples of the fit are forgotten
-        self._fitted.settle()
+        self._fitted.make_lifts()
         self._batches = self._learn(data, weights, self._batches)
         found = self.assign(data)
         self.labels_, self.confidence_ = found.labels, found.confidence

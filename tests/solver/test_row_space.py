@@ -10,11 +10,12 @@ from scipy import sparse
 from manyview import OMVCDR
 from manyview.datasets import load_benchmark, make_multiview_blobs
 from manyview.engines import choose_engine
-from manyview.kernels import products
-from manyview.solver import fitting, row_space
+from manyview.kernels import products, row_space
+from manyview.kernels.row_space import Lift, is_wide
+from manyview.solver import fitting
 from manyview.solver.initialization import coordinates_of_grams, leading_coordinates
 from manyview.solver.problem import Settings, build_problem
-from manyview.solver.row_space import Lift, find_row_spaces, is_wide
+from manyview.solver.scaled_rows import find_row_spaces
 
 NEVER = 10**9
 WIDTHS = (150, 30, 260)

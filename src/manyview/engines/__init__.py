@@ -69,10 +69,10 @@ class Engine(Protocol):
     def gram(self, position: int) -> FloatArray:
         """X Xᵀ of one scaled view of few rows, in float64: (n, n)."""
 
-    def beside(self, data: MultiViewData, weights: FloatArray) -> InMemory:
+    def beside(self, data: MultiViewData, weights: FloatArray) -> Engine:
         """An engine in memory with other views of the same samples, unscaled."""
 
-    def take_rows(self, other: InMemory) -> None:
+    def take_rows(self, other: Engine) -> None:
         """Take labels, projections and scaled rows from an engine made by `beside`."""
 
     def put_labels(self, labels: NDArray[np.int32]) -> None:

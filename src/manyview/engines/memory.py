@@ -16,7 +16,7 @@ from scipy import sparse
 from manyview.data.conversion import View
 from manyview.data.scaling import ViewScaling
 from manyview.data.views import MultiViewData
-from manyview.engines import RowFilter, rows_per_block
+from manyview.engines import Engine, RowFilter, rows_per_block
 from manyview.kernels import Kernels
 from manyview.kernels.block import CHUNK_ROWS, Block, ViewRows
 from manyview.kernels.wide import are_alike, factors
@@ -135,8 +135,9 @@ class InMemory:
         engine.load(data, weights)
         return engine
 
-    def take_rows(self, other: InMemory) -> None:
+    def take_rows(self, other: Engine) -> None:
         """Take labels, projections and scaled rows from an engine made by `beside`."""
+        assert isinstance(other, InMemory)
         taken = ("views", "group", "labels", "projection")
         pairs = zip(self._blocks, other._blocks, strict=True)
         self._blocks = [

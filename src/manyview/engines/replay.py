@@ -95,11 +95,11 @@ class ReplayEngine:
         self._journal = None
         return self._engine.gram(position)
 
-    def beside(self, data: MultiViewData, weights: FloatArray) -> InMemory:
+    def beside(self, data: MultiViewData, weights: FloatArray) -> Engine:
         """An engine with other views of the same samples, which is not recorded."""
         return self._engine.beside(data, weights)
 
-    def take_rows(self, other: InMemory) -> None:
+    def take_rows(self, other: Engine) -> None:
         """Take rows from an engine made by `beside`, after which nothing is recorded."""
         self._engine.take_rows(other)
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyview.data.scaling import ColumnMoments, ViewScaling
+from manyview.kernels.row_space import Lift
 from manyview.kernels.statistics import ArraySums, ClusterMoments
 from manyview.persistence.archive import DTYPES
 from manyview.solver.anchor_graph import AnchorGraph
@@ -26,7 +27,6 @@ from manyview.solver.model import Model
 from manyview.solver.online import BatchTotals
 from manyview.solver.outliers import OutlierReference
 from manyview.solver.problem import Problem
-from manyview.solver.row_space import Lift
 from manyview.solver.scaled_rows import ViewColumns
 
 RECORDS: dict[str, type[Any]] = {

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from manyview.data.views import MultiViewData
 from manyview.engines import Engine
+from manyview.kernels.row_space import is_wide, rows_absent
 from manyview.reliability.shift import common_shares
+from manyview.solver.fitting import has_wide
 from manyview.solver.inference import Fitted
 from manyview.solver.initialization import coordinates_of_grams
 from manyview.solver.outliers import (
@@ -24,7 +26,6 @@ from manyview.solver.outliers import (
     whole_problem,
 )
 from manyview.solver.problem import Problem
-from manyview.solver.row_space import is_wide, rows_absent
 from manyview.solver.scaled_rows import apply_scalings
 from manyview.solver.updates import project_rows
 from manyview.utils.types import FloatArray, IntArray
@@ -90,6 +91,55 @@ def fit_outliers(
     reference, scores = fit_reference(folds, labels, embedding, problem, rng, locate)
     reference = replace(reference, common_shares=common_shares(subset))
     return reference, rows[order], scores
+
+
+def score_fit(
+    engine: Engine,
+    labelled: Fitted,
+    fitted: Fitted,
+    data: MultiViewData,
+    counted: slice | NDArray[np.bool_],
+    make_engine: Callable[[], Engine],
+    rng: Generator,
+) -> tuple[OutlierReference, FloatArray]:
+    """Outlier scores of the samples of a fit, and what they are relative to.
+
+    Parameters
+    ----------
+    engine : Engine
+        Holds all samples, labelled.
+    labelled : Fitted
+        The fit in the groups of these samples.
+    fitted : Fitted
+        The fit.
+    data : MultiViewData
+        Its samples.
+    counted : slice or mask
+        Those with a weight.
+    make_engine : function
+        Returns an empty engine.
+    rng : Generator
+        Draws the subset.
+
+    Returns
+    -------
+    reference : OutlierReference
+        Small statistics; part of a model file.
+    scores : ndarray of shape (n_samples,)
+        Those of the subset come from bases of its other folds.
+    """
+    part, positions = data[counted], np.arange(data.n_samples)[counted]
+    is_loaded = len(part) == data.n_samples and has_wide(data)  # see `label_samples`
+    if is_loaded:
+        reference, rows, scores = fit_outliers(labelled, part, make_engine, rng, engine)
+    else:
+        reference, rows, scores = fit_outliers(fitted, part, make_engine, rng)
+    if len(rows) < data.n_samples:
+        of_all = outlier_scores(engine, reference)
+    else:
+        of_all = np.empty(data.n_samples)
+    of_all[positions[rows]] = scores
+    return with_threshold(reference, of_all[counted]), of_all
 
 
 def _locator(

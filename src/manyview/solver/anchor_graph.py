@@ -26,10 +26,10 @@ from sklearn.exceptions import ConvergenceWarning
 from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block, ViewRows
+from manyview.kernels.row_space import Lift
 from manyview.kernels.statistics import ArraySums
 from manyview.solver.initialization import fill_empty
 from manyview.solver.model import Model
-from manyview.solver.row_space import Lift
 from manyview.solver.scaled_rows import set_row_factors
 from manyview.solver.updates import share_out, stash_labels
 from manyview.utils.threads import limit_blas

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from manyview.data.scaling import (
     WHITENING,
@@ -19,8 +20,8 @@ from manyview.data.scaling import (
 from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block
+from manyview.kernels.row_space import RowSpace, find_row_space, is_wide, narrow_data
 from manyview.kernels.statistics import ArraySums
-from manyview.solver.row_space import RowSpace, find_row_spaces, is_wide, narrow_engine
 from manyview.utils.threads import limit_blas
 from manyview.utils.types import FloatArray
 
@@ -86,6 +87,45 @@ def fit_components(engine: Engine, scalings: tuple[ViewScaling, ...]) -> tuple[V
         W = _components(Q, next(products), most)
         fitted[r] = replace(scaling, components=W if space is None else space.lift(W))
     return tuple(fitted)
+
+
+def find_row_spaces(
+    engine: Engine, is_wanted: Sequence[bool], least_rank: int = 1
+) -> list[RowSpace | None]:
+    """The row space of each scaled view of an engine, if wanted and of enough dimensions."""
+    if not any(is_wanted):
+        return [None] * len(is_wanted)
+    blocks = engine.sample(engine.n_samples, np.random.default_rng(0))  # all of them
+    spaces = []
+    for position, wanted in enumerate(is_wanted):
+        rows = tuple(block.views[position] for block in blocks)
+        space = find_row_space(engine.kernels, rows, engine.gram(position)) if wanted else None
+        spaces.append(None if space is None or space.rank < least_rank else space)
+    return spaces
+
+
+def narrow_engine(
+    engine: Engine,
+    spaces: Sequence[RowSpace | None],
+    scalings: Sequence[ViewScaling],
+    dtype: DTypeLike | None = None,
+) -> tuple[Engine, tuple[ViewScaling, ...]]:
+    """An engine with narrow views for the scaled views of another, and what is left to scale.
+
+    Coordinates have the dtype of their view, if none is given.
+    """
+    blocks = engine.sample(engine.n_samples, np.random.default_rng(0))  # all of them
+    data = narrow_data(blocks, spaces, scalings, dtype)
+    narrow = engine.beside(data, np.concatenate([block.weights for block in blocks]))
+    is_done = [
+        space is not None or scaling.components is not None
+        for space, scaling in zip(spaces, scalings, strict=True)
+    ]
+    left = (
+        ViewScaling(v) if done else replace(scaling, view=v)
+        for v, (scaling, done) in enumerate(zip(scalings, is_done, strict=True))
+    )
+    return narrow, tuple(left)
 
 
 def _row_spaces(

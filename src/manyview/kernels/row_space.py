@@ -11,7 +11,7 @@ so products with T_v replace those with X_v. L_v, which is never formed, lifts t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -21,8 +21,6 @@ from scipy.linalg import lapack, solve_triangular
 
 from manyview.data.scaling import ViewScaling
 from manyview.data.views import MultiViewData
-from manyview.engines import Engine
-from manyview.engines.memory import InMemory
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block, ViewRows
 from manyview.kernels.products import scaled_rows
@@ -113,28 +111,15 @@ class Lift:
         return np.asarray, (np.asarray(self),)
 
 
-def find_row_spaces(
-    engine: Engine, is_wanted: Sequence[bool], least_rank: int = 1
-) -> list[RowSpace | None]:
-    """The row space of each scaled view of an engine, if wanted and of enough dimensions."""
-    if not any(is_wanted):
-        return [None] * len(is_wanted)
-    blocks = engine.sample(engine.n_samples, np.random.default_rng(0))  # all of them
-    spaces = []
-    for position, wanted in enumerate(is_wanted):
-        rows = tuple(block.views[position] for block in blocks)
-        space = _find(engine.kernels, rows, engine.gram(position)) if wanted else None
-        spaces.append(None if space is None or space.rank < least_rank else space)
-    return spaces
-
-
-def _find(kernels: Kernels, rows: tuple[ViewRows, ...], gram: FloatArray) -> RowSpace | None:
-    """The row space of a view; None if all its rows are zero."""
+def find_row_space(
+    kernels: Kernels, rows: tuple[ViewRows, ...], gram: FloatArray
+) -> RowSpace | None:
+    """The row space of a view; None if all its rows are zero, or too large for their squares."""
     least = LOST * float(gram.diagonal().max(initial=0.0))
+    if least == 0 or not np.isfinite(gram).all():
+        return None
     with limit_blas(1):
         factor, order, rank, _ = lapack.dpstrf(gram, tol=least, lower=1)
-    if least == 0:
-        return None
     T, order = np.zeros((len(gram), rank)), order - 1  # LAPACK counts from one
     T[order] = np.tril(factor)[:, :rank]
     return RowSpace(kernels, rows, T[_equals(gram, order)], order[:rank])
@@ -151,31 +136,7 @@ def _equals(gram: FloatArray, order: IntArray) -> IntArray:
     return np.asarray(order[is_equal[:, order].argmax(axis=1)])
 
 
-def narrow_engine(
-    engine: Engine,
-    spaces: Sequence[RowSpace | None],
-    scalings: Sequence[ViewScaling],
-    dtype: DTypeLike | None = None,
-) -> tuple[InMemory, tuple[ViewScaling, ...]]:
-    """An engine with narrow views for the scaled views of another, and what is left to scale.
-
-    Coordinates have the dtype of their view, if none is given.
-    """
-    blocks = engine.sample(engine.n_samples, np.random.default_rng(0))  # all of them
-    data = _narrow_data(blocks, spaces, scalings, dtype)
-    narrow = engine.beside(data, np.concatenate([block.weights for block in blocks]))
-    is_done = [
-        space is not None or scaling.components is not None
-        for space, scaling in zip(spaces, scalings, strict=True)
-    ]
-    left = (
-        ViewScaling(v) if done else replace(scaling, view=v)
-        for v, (scaling, done) in enumerate(zip(scalings, is_done, strict=True))
-    )
-    return narrow, tuple(left)
-
-
-def _narrow_data(
+def narrow_data(
     blocks: Sequence[Block],
     spaces: Sequence[RowSpace | None],
     scalings: Sequence[ViewScaling],
