@@ -38,6 +38,14 @@ def is_wide(n_samples: int, n_features: int) -> bool:
     return n_samples <= MOST_ROWS and n_features > max(n_samples, FEWEST_FEATURES - 1)
 
 
+def holds_more(rows: Sequence[ViewRows]) -> bool:
+    """Whether a view has more values than its Gram matrix; a sparse one may have fewer."""
+    n = sum(view.values.shape[0] for view in rows)
+    return not isinstance(rows[0].values, sparse.csr_array) or (
+        sum(view.values.nnz for view in rows) > n * n
+    )
+
+
 @dataclass(frozen=True)
 class RowSpace:
     """T of one scaled view, and what lifts it to the features."""

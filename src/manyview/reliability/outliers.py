@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from manyview.data.views import MultiViewData
 from manyview.engines import Engine
-from manyview.kernels.row_space import is_wide, rows_absent
+from manyview.kernels.row_space import holds_more, is_wide, rows_absent
 from manyview.reliability.shift import common_shares
 from manyview.solver.fitting import has_wide
 from manyview.solver.inference import Fitted
@@ -147,7 +147,9 @@ def _locator(
 ) -> Callable[[int, Generator], FloatArray] | None:
     """Leading coordinates from Gram matrices, if a view is wide; the rows are taken in an order."""
     widths = [len(mean) for mean in problem.means]
-    if any(problem.is_far) or not any(is_wide(len(order), d) for d in widths):
+    blocks = whole.sample(len(order), np.random.default_rng(0))
+    has_room = all(holds_more([block.given[s.view] for block in blocks]) for s in problem.scalings)
+    if any(problem.is_far) or not (has_room and any(is_wide(len(order), d) for d in widths)):
         return None
 
     def locate(n_columns: int, rng: Generator) -> FloatArray:

@@ -20,7 +20,7 @@ from manyview.data.scaling import (
 from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block
-from manyview.kernels.row_space import RowSpace, find_row_space, is_wide, narrow_data
+from manyview.kernels.row_space import RowSpace, find_row_space, holds_more, is_wide, narrow_data
 from manyview.kernels.statistics import ArraySums
 from manyview.utils.threads import limit_blas
 from manyview.utils.types import FloatArray
@@ -99,7 +99,8 @@ def find_row_spaces(
     spaces = []
     for position, wanted in enumerate(is_wanted):
         rows = tuple(block.views[position] for block in blocks)
-        space = find_row_space(engine.kernels, rows, engine.gram(position)) if wanted else None
+        is_gain = wanted and holds_more(rows)
+        space = find_row_space(engine.kernels, rows, engine.gram(position)) if is_gain else None
         spaces.append(None if space is None or space.rank < least_rank else space)
     return spaces
 
