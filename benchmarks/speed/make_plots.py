@@ -331,6 +331,26 @@ def tell_large_k(rows: pd.DataFrame) -> str:
     return f"{grown[0].upper()}{grown[1:]}.\n\n{markdown(header, lines)}"
 
 
+def tell_wide(rows: pd.DataFrame) -> str:
+    """Fits of wide views beside their Gram matrices."""
+    lines = [
+        [
+            str(row.case),
+            "all" if row.n_jobs == 0 else str(row.n_jobs),
+            f"{row.gram_matrices:d}",
+            f"{row.bound_seconds:.2f}",
+            f"{row.fit_seconds:.2f}",
+            f"{row.ratio:.1f}",
+            f"{row.plain_ratio:.1f}",
+            f"{row.ari:.3f}",
+        ]
+        for row in rows.itertuples()
+    ]
+    header = ["views", "threads", "Gram matrices", "they and eigenvectors, s", "fit, s", "ratio"]
+    header += ["ratio on all features", "ARI with that"]
+    return markdown(header, lines)
+
+
 def tell_estimate(rows: pd.DataFrame) -> str:
     """Estimated and measured time and memory."""
     lines = [
@@ -366,6 +386,7 @@ TABLES: dict[str, Tell] = {  # without a plot
     "fit": tell_fit,
     "large_k": tell_large_k,
     "estimate": tell_estimate,
+    "wide": tell_wide,
 }
 
 

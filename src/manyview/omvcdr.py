@@ -53,7 +53,7 @@ from manyview.model_selection.search import count_clusters
 from manyview.persistence.checkpoint import open_checkpoint, remove_checkpoint
 from manyview.persistence.model_file import load_model, save_model
 from manyview.reliability.calibration import memberships
-from manyview.reliability.outliers import fit_outliers, outlier_scores, with_threshold
+from manyview.reliability.outliers import outlier_scores, score_fit
 from manyview.reliability.shift import Shift, find_shifts
 from manyview.reliability.stability import cluster_stability
 from manyview.reliability.structure import LazyAssessment
@@ -342,35 +342,18 @@ class OMVCDR(
         solution, fitted = fit(engine, self._settings(k), schedule, names, rng, notify, check)
         description = describe(engine, solution, data.n_views)
         self._fitted = fitted = replace(fitted, least_weight=weights.least)
-        found = label_samples(engine, fitted, data).assignment(engine)
+        own = label_samples(engine, fitted, data)
+        found = own.assignment(engine)
         data.check_unchanged()
         self._store_assignment(data, found, counted, rng.spawn(1)[0])
-        self._score_fit(engine, data, counted, rng)
+        self._outliers, self.outlier_score_ = score_fit(
+            engine, own, fitted, data, counted, lambda: choose_engine("memory", "cpu", data), rng
+        )
         self._store_solution(solution)
         self._store_model(description)
         self.n_clusters_, self.engine_ = k, engine.name
         scalings = solution.model.problem.scalings
         self.scalings_ = [(data.view_names[scaling.view], scaling.name) for scaling in scalings]
-
-    def _score_fit(
-        self,
-        engine: Engine,
-        data: MultiViewData,
-        counted: slice | NDArray[np.bool_],
-        rng: np.random.Generator,
-    ) -> None:
-        """Set the outlier scores; those of the reference come from bases of its other folds."""
-        subset, rows, scores = fit_outliers(
-            self._fitted, data[counted], lambda: choose_engine("memory", "cpu", data), rng
-        )
-        if not isinstance(counted, slice):
-            rows = np.flatnonzero(counted)[rows]
-        if len(rows) < data.n_samples:
-            self.outlier_score_ = outlier_scores(engine, subset)
-        else:
-            self.outlier_score_ = np.empty(data.n_samples)
-        self.outlier_score_[rows] = scores
-        self._outliers = with_threshold(subset, self.outlier_score_[counted])
 
     def partial_fit(
         self, X: Any, y: object = None, sample_weight: Any = None, *, present: Any = None
@@ -409,6 +392,7 @@ class OMVCDR(
             self._batches = self._learn(self._data_of_fit(None), self._weights)
         weights = checked_weights(sample_weight, data.n_samples, 1, self._batches.unit)
         self._assess()  # the samples of the fit are forgotten
+        self._fitted.make_lifts()
         self._batches = self._learn(data, weights, self._batches)
         found = self.assign(data)
         self.labels_, self.confidence_ = found.labels, found.confidence

@@ -23,6 +23,7 @@ from benchmarks.speed import (
     bench_memory,
     bench_peers,
     bench_scaling,
+    bench_wide,
     make_plots,
 )
 from benchmarks.speed.bench_engines import Job
@@ -30,6 +31,7 @@ from benchmarks.speed.bench_scaling import Size
 from benchmarks.speed.peers import PEERS, Peer
 from manyview import OMVCDR
 from manyview.datasets import make_multiview_blobs
+from manyview.kernels import row_space
 
 
 def test_an_exponent_is_the_slope_of_all_points():
@@ -387,3 +389,20 @@ def test_a_table_of_many_clusters_tells_the_growth_and_what_is_beside():
     assert "| predict | 50 000 | 1000 | 2.00 | 0.90 of the rate of the matrix products |" in text
     assert "| fit, stream | 60 000 | 10000 | 70.00 | 9999 clusters, 200 MB (samples ×" in text
     assert "2400 MB), 0.9999 of the labels equal those of the memory engine |" in text
+
+
+def test_a_wide_fit_stands_beside_its_gram_matrices():
+    row = bench_wide.measure(60, (1100, 40, 1200), 1, 1)
+    assert row["gram_matrices"] == 4  # of two views, scaled twice
+    assert row["ratio"] == pytest.approx(row["fit_seconds"] / row["bound_seconds"])
+    assert row["ari"] == 1
+    told = make_plots.tell_wide(pd.DataFrame([{"case": "60 × 2340", **row}]))
+    assert "| 60 × 2340 | 1 | 4 |" in told
+
+
+def test_all_features_are_used_only_while_asked_for():
+    before = row_space.FEWEST_FEATURES
+    with bench_wide.on_all_features():
+        assert not row_space.is_wide(10, 10**6)
+    assert before == row_space.FEWEST_FEATURES
+    assert row_space.is_wide(10, 10**6)

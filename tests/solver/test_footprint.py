@@ -72,3 +72,27 @@ def test_a_fit_allocates_about_as_much(n, k, scale):
     )
     with limit_threads(1):  # what several keep back is not traced
         assert 1 / 1.5 < measured / sizes.bytes_held(rows_per_block(400)) < 1.5
+
+
+@pytest.mark.parametrize("scale", ["auto", None])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_of_wide_views_allocates_about_as_much(scale):
+    widths, n, k = (3000, 60, 4000), 400, 4
+    views = make_multiview_blobs(n, widths, n_clusters=k, dtype=np.float32, random_state=0)
+    model = OMVCDR(k, scale=scale, n_jobs=1, random_state=0)
+    model.set_params(check_structure=False).fit(views.data[:300])
+    tracemalloc.start()
+    model.fit(views.data)
+    measured = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    sizes = Footprint(
+        n_samples=n,
+        n_subset=n,
+        n_features=widths,
+        itemsize=4,
+        dims=(4, 8, 12),
+        n_scalings=3 if scale is None else 6,
+        n_anchors=0 if scale is None else 400,
+    )
+    with limit_threads(1):
+        assert 1 / 1.5 < measured / sizes.bytes_held(rows_per_block(sum(widths) * 4)) < 1.5

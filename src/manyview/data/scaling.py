@@ -81,6 +81,19 @@ class ColumnMoments:
         return float(np.sum(self.deviation**2 + self.mean**2))
 
 
+def join_columns(parts: Sequence[ColumnMoments]) -> ColumnMoments:
+    """Moments of all columns of a view, from those of pieces of it."""
+    widths = np.array([len(part.mean) for part in parts])
+    return replace(
+        parts[0],
+        mean=np.concatenate([part.mean for part in parts]),
+        scatter=np.concatenate([part.scatter for part in parts]),
+        smallest=min(part.smallest for part in parts),
+        zeros=float(widths @ [part.zeros for part in parts] / widths.sum()),
+        is_integer=all(part.is_integer for part in parts),
+    )
+
+
 @dataclass(frozen=True)
 class ViewScaling:
     """One scaling of one view; a part that is `None` is not applied."""

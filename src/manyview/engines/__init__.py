@@ -113,6 +113,18 @@ class Engine(Protocol):
     def twin(self) -> Engine:
         """Another engine with the same rows and labels, unscaled."""
 
+    def gram(self, position: int) -> FloatArray:
+        """X Xᵀ of one scaled view of few rows, in float64: (n, n)."""
+
+    def beside(self, data: MultiViewData, weights: FloatArray) -> Engine:
+        """An engine in memory with other views of the same samples, unscaled."""
+
+    def take_rows(self, other: Engine) -> None:
+        """Take labels, projections and scaled rows from an engine made by `beside`."""
+
+    def put_labels(self, labels: NDArray[np.int32]) -> None:
+        """Set the labels of all rows."""
+
     def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
         """Visit all blocks; sum the results in the order of the blocks."""
 

@@ -16,9 +16,10 @@ from scipy import sparse
 from manyview.data.conversion import View
 from manyview.data.scaling import ViewScaling
 from manyview.data.views import MultiViewData
-from manyview.engines import Batches, Carry, RowFilter, rows_per_block
+from manyview.engines import Batches, Carry, Engine, RowFilter, rows_per_block
 from manyview.kernels import Kernels
 from manyview.kernels.block import CHUNK_ROWS, Block, ViewRows
+from manyview.kernels.wide import are_alike, factors
 from manyview.utils.threads import n_threads, side_by_side
 from manyview.utils.types import FloatArray, IntArray
 
@@ -27,6 +28,7 @@ R = TypeVar("R")
 A = TypeVar("A")
 B = TypeVar("B")
 
+GRAM_BYTES = 1 << 27  # of Gram matrices that are kept
 FIELDS = ("views", "group", "labels", "projection", "stashed", "distance_bounds")
 
 
@@ -40,6 +42,7 @@ class InMemory:
         self.n_samples = 0
         self._block_rows = block_rows
         self._blocks: list[Block] = []
+        self._grams: list[tuple[list[ViewRows], FloatArray]] = []  # without row factors
         self.changed: frozenset[str] = frozenset()  # fields that the last `map_reduce` replaced
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
@@ -156,6 +159,32 @@ class InMemory:
             for new, own in zip(engine._blocks, self._blocks, strict=True)
         ]
         return engine
+
+    def gram(self, position: int) -> FloatArray:
+        """X Xᵀ of one scaled view; those of the last scalings are kept, but for row factors."""
+        rows = [block.views[position] for block in self._blocks]
+        total = next((total for its, total in self._grams if are_alike(its, rows)), None)
+        if total is None:
+            total = self.kernels.gram(rows)
+            most = max(GRAM_BYTES // total.nbytes, 1)
+            self._grams = [*self._grams, (rows, total)][-most:]
+        factor = factors(rows)
+        return total * factor[:, None] * factor
+
+    def beside(self, data: MultiViewData, weights: FloatArray) -> InMemory:
+        """An engine in memory with other views of the same samples, in the same blocks."""
+        engine = InMemory(self.kernels, self._block_rows)
+        engine.load(data, weights)
+        return engine
+
+    def take_rows(self, other: Engine) -> None:
+        """Take labels, projections and scaled rows from an engine made by `beside`."""
+        assert isinstance(other, InMemory)
+        taken = ("views", "group", "labels", "projection")
+        pairs = zip(self._blocks, other._blocks, strict=True)
+        self._blocks = [
+            replace(own, **{name: getattr(its, name) for name in taken}) for own, its in pairs
+        ]
 
     def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
         """Visit the blocks in order; add results at once, so that only one is held."""

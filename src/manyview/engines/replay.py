@@ -90,6 +90,24 @@ class ReplayEngine:
         self._catch_up()
         return self._engine.twin()
 
+    def gram(self, position: int) -> FloatArray:
+        """Inner products of the rows in their current state; not recorded."""
+        self._catch_up()
+        self._journal = None
+        return self._engine.gram(position)
+
+    def beside(self, data: MultiViewData, weights: FloatArray) -> Engine:
+        """An engine with other views of the same samples, which is not recorded."""
+        return self._engine.beside(data, weights)
+
+    def take_rows(self, other: Engine) -> None:
+        """Take rows from an engine made by `beside`, after which nothing is recorded."""
+        self._engine.take_rows(other)
+
+    def put_labels(self, labels: NDArray[np.int32]) -> None:
+        """Set the labels of all rows, after which nothing is recorded."""
+        self._engine.put_labels(labels)
+
     def subsample(self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False) -> Engine:
         """An engine with a subset of the rows, which is not recorded."""
         subset = self._engine.subsample(n_rows, rng, is_apart=is_apart)

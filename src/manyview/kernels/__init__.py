@@ -101,6 +101,12 @@ class Kernels(Protocol):
     def accumulate(self, views: Sequence[ViewRows], embedding: Any) -> ArraySums:
         """C_v = X_vᵀ Z: one (d_v, D) array per view."""
 
+    def gram(self, rows: Sequence[ViewRows]) -> FloatArray:
+        """X' X'ᵀ of the rows of all blocks without their factors, in float64: (n, n)."""
+
+    def combine(self, rows: Sequence[ViewRows], Z: FloatArray) -> FloatArray:
+        """X'ᵀ Z of one scaled view over its rows in all blocks, in float64: (d_v, columns)."""
+
     def shared_sums(self, view: ViewRows, shares: Any) -> FloatArray:
         """Σ_i s_ci x_i for weights (k, rows) of the rows: (k, d_v)."""
 

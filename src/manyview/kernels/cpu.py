@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from manyview.data.scaling import ColumnMoments, largest_factor, shortest_norm
+from manyview.data.scaling import ColumnMoments, join_columns, largest_factor, shortest_norm
 from manyview.kernels import bounds as row_bounds
-from manyview.kernels import products, sweep
+from manyview.kernels import products, sweep, wide
 from manyview.kernels import rows as compiled_rows
 from manyview.kernels.block import CHUNK_ROWS, Block, Shrinkage, ViewRows
 from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters, Moved
 from manyview.utils.memory import installed_memory
+from manyview.utils.threads import side_by_side
 from manyview.utils.types import FloatArray, IntArray
 
 xp = np
@@ -37,6 +39,9 @@ def asarray(small: FloatArray, like: NDArray[Any]) -> NDArray[Any]:
 
 def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
     """Weighted mean, scatter and minimum of the columns; missing rows have no weight."""
+    pieces = products.split_columns(view)
+    if len(pieces) > 1:
+        return join_columns(list(side_by_side(partial(columns, weights=weights), pieces)))
     X = products.mapped(view)
     w = weights if view.factor is None else weights * (view.factor > 0)  # (rows,)
     total = float(w.sum())
@@ -166,6 +171,16 @@ def present_shares(view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:
     """Σ_i s_ci of the rows that have the view."""
     every = np.ones(shares.shape[1])
     return np.asarray(shares @ (every if view.factor is None else every * (view.factor > 0)))
+
+
+def gram(rows: Sequence[ViewRows]) -> FloatArray:
+    """X' X'ᵀ of the rows of all blocks, without row factors."""
+    return wide.gram(rows)
+
+
+def combine(rows: Sequence[ViewRows], Z: FloatArray) -> FloatArray:
+    """X'ᵀ Z of the rows of all blocks."""
+    return wide.combine(rows, Z)
 
 
 def shared_sums(view: ViewRows, shares: sparse.csr_array[Any]) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,35 @@ from scipy import sparse
 from manyview.data.scaling import apply_map
 from manyview.kernels.block import ViewRows
 from manyview.utils.types import FloatArray
+
+PIECE_BYTES = 1 << 22  # of a wide view in float64, so that a piece stays in the cache
+FEWEST_COLUMNS = 256  # of a piece: fewer would make products slow
+
+
+def piece_width(n_rows: int) -> int:
+    """Columns of a piece of a wide view."""
+    return max(PIECE_BYTES // (8 * max(n_rows, 1)), FEWEST_COLUMNS)
+
+
+def split_columns(view: ViewRows) -> list[ViewRows]:
+    """A dense view wider than its rows in pieces of columns; else the view itself."""
+    n, d = view.values.shape
+    step = piece_width(n)
+    if isinstance(view.values, sparse.csr_array) or d <= max(n, step):
+        return [view]
+    X = np.asarray(view.values)
+    return [some_columns(view, X, slice(start, start + step)) for start in range(0, d, step)]
+
+
+def some_columns(view: ViewRows, X: NDArray[Any], columns: slice) -> ViewRows:
+    """Some columns of a dense view, without principal components."""
+    return replace(
+        view,
+        values=X[:, columns],
+        scale=None if view.scale is None else view.scale[columns],
+        offset=None if view.offset is None else view.offset[columns],
+        table=None,
+    )
 
 
 def with_values(X: sparse.csr_array[Any], values: FloatArray) -> sparse.csr_array[Any]:
@@ -47,6 +77,8 @@ def mapped(view: ViewRows) -> Any:
 
 def unfactored(view: ViewRows) -> NDArray[Any]:
     """(map(ℓ x) ∘ scale − offset) W as a dense array: x' without the row factor."""
+    if view.table is not None and len(pieces := split_columns(view)) > 1:
+        return _components(pieces, view.table)
     X = mapped(view)
     if isinstance(X, sparse.csr_array):
         if view.table is not None:
@@ -58,6 +90,14 @@ def unfactored(view: ViewRows) -> NDArray[Any]:
     if view.offset is not None:
         rows -= view.offset.astype(X.dtype)
     return np.asarray(rows if view.table is None else rows @ view.table.astype(X.dtype))
+
+
+def _components(pieces: Sequence[ViewRows], table: FloatArray) -> NDArray[Any]:
+    """(map(ℓ x) ∘ scale − offset) W of a wide view, a piece of its columns at a time."""
+    ends = np.cumsum([piece.values.shape[1] for piece in pieces])
+    parts = zip(pieces, np.split(table, ends[:-1]), strict=True)
+    products = (rows @ W.astype(rows.dtype) for rows, W in ((unfactored(p), W) for p, W in parts))
+    return np.asarray(sum(products))
 
 
 def scaled_rows(view: ViewRows) -> NDArray[Any]:

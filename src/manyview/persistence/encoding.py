@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyview.data.scaling import ColumnMoments, ViewScaling
+from manyview.kernels.row_space import Lift
 from manyview.kernels.statistics import ArraySums, ClusterMoments
 from manyview.persistence.archive import DTYPES
 from manyview.solver.anchor_graph import AnchorGraph
@@ -53,7 +54,7 @@ def encode(value: Any, arrays: list[NDArray[Any]]) -> Any:
         return {"tuple": [encode(item, arrays) for item in value]}
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):
         return {"map": {name: encode(item, arrays) for name, item in value.items()}}
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | Lift):
         return _encode_array(value, arrays)
     name = type(value).__name__
     if RECORDS.get(name) is not type(value):
@@ -62,7 +63,8 @@ def encode(value: Any, arrays: list[NDArray[Any]]) -> Any:
     return {name: {f.name: encode(getattr(value, f.name), arrays) for f in fields(value)}}
 
 
-def _encode_array(array: NDArray[Any], arrays: list[NDArray[Any]]) -> dict[str, Any]:
+def _encode_array(array: NDArray[Any] | Lift, arrays: list[NDArray[Any]]) -> dict[str, Any]:
+    array = np.asarray(array)
     if array.dtype == object and array.ndim == 1 and all(isinstance(item, str) for item in array):
         return {"names": array.tolist()}
     if array.dtype.newbyteorder("<").str not in DTYPES:

@@ -12,15 +12,22 @@ from numpy.typing import NDArray
 
 from manyview.data.views import MultiViewData
 from manyview.engines import Engine
+from manyview.kernels.row_space import holds_more, is_wide, rows_absent
 from manyview.reliability.shift import common_shares
+from manyview.solver.fitting import has_wide
 from manyview.solver.inference import Fitted
+from manyview.solver.initialization import coordinates_of_grams
 from manyview.solver.outliers import (
     OutlierReference,
     common_threshold,
     fit_reference,
     score_rows,
+    unsmoothed_problem,
     whole_problem,
 )
+from manyview.solver.problem import Problem
+from manyview.solver.scaled_rows import apply_scalings
+from manyview.solver.updates import project_rows
 from manyview.utils.types import FloatArray, IntArray
 
 SUBSET_ROWS = 1000  # samples that others are compared with
@@ -29,7 +36,11 @@ N_SHOWN = 10  # most unusual samples in a summary
 
 
 def fit_outliers(
-    fitted: Fitted, data: MultiViewData, make_engine: Callable[[], Engine], rng: Generator
+    fitted: Fitted,
+    data: MultiViewData,
+    make_engine: Callable[[], Engine],
+    rng: Generator,
+    labelled: Engine | None = None,
 ) -> tuple[OutlierReference, IntArray, FloatArray]:
     """What outlier scores are relative to, from a subset of the samples of a fit.
 
@@ -43,6 +54,9 @@ def fit_outliers(
         Returns an empty engine.
     rng : Generator
         Draws the subset.
+    labelled : Engine, optional
+        Holds exactly these samples, unweighted and labelled by `fitted`; used if all are in the
+        subset. It then holds other rows.
 
     Returns
     -------
@@ -54,13 +68,18 @@ def fit_outliers(
         Their scores, each relative to bases of the other folds.
     """
     n = data.n_samples
-    is_few = n <= 1000 * SUBSET_ROWS  # a permutation of many takes long
-    drawn = (
-        rng.permutation(n)[:SUBSET_ROWS] if is_few else rng.choice(n, SUBSET_ROWS, replace=False)
-    )
-    rows = np.sort(drawn)
-    subset, whole = data[rows].in_memory(), make_engine()
-    fitted.label(whole, subset)
+    if n <= 1000 * SUBSET_ROWS:
+        rows = np.sort(rng.permutation(n)[:SUBSET_ROWS])
+    else:  # a permutation would take long
+        rows = np.sort(rng.choice(n, SUBSET_ROWS, replace=False))
+    is_whole = len(rows) == data.n_samples
+    subset = (data if is_whole else data[rows]).in_memory()
+    if is_whole and labelled is not None:
+        whole = labelled
+        whole.map_reduce(project_rows, fitted.model)
+    else:
+        whole = make_engine()
+        fitted.label(whole, subset)
     order = rng.permutation(len(rows))
     folds = []
     for part in np.array_split(order, min(N_FOLDS, len(rows))):
@@ -70,9 +89,81 @@ def fit_outliers(
     largest = slice(int(fitted.model.problem.starts[-1]), None)
     embedding = whole.gather("projection")[order, largest]
     problem = whole_problem(whole, fitted)
-    reference, scores = fit_reference(folds, labels, embedding, problem, rng)
+    locate = _locator(whole, problem, order)
+    if locate is not None and problem is unsmoothed_problem(fitted):
+        apply_scalings(whole, problem.scalings, problem.n_present)  # they were smoothed
+    reference, scores = fit_reference(folds, labels, embedding, problem, rng, locate)
     reference = replace(reference, common_shares=common_shares(subset))
     return reference, rows[order], scores
+
+
+def score_fit(
+    engine: Engine,
+    labelled: Fitted,
+    fitted: Fitted,
+    data: MultiViewData,
+    counted: slice | NDArray[np.bool_],
+    make_engine: Callable[[], Engine],
+    rng: Generator,
+) -> tuple[OutlierReference, FloatArray]:
+    """Outlier scores of the samples of a fit, and what they are relative to.
+
+    Parameters
+    ----------
+    engine : Engine
+        Holds all samples, labelled.
+    labelled : Fitted
+        The fit in the groups of these samples.
+    fitted : Fitted
+        The fit.
+    data : MultiViewData
+        Its samples.
+    counted : slice or mask
+        Those with a weight.
+    make_engine : function
+        Returns an empty engine.
+    rng : Generator
+        Draws the subset.
+
+    Returns
+    -------
+    reference : OutlierReference
+        Small statistics; part of a model file.
+    scores : ndarray of shape (n_samples,)
+        Those of the subset come from bases of its other folds.
+    """
+    part, positions = data[counted], np.arange(data.n_samples)[counted]
+    # see `label_samples`; a device has no Gram matrices to share
+    is_whole = len(part) == data.n_samples and not engine.kernels.is_parallel
+    is_loaded = is_whole and has_wide(data)
+    if is_loaded:
+        reference, rows, scores = fit_outliers(labelled, part, make_engine, rng, engine)
+    else:
+        reference, rows, scores = fit_outliers(fitted, part, make_engine, rng)
+    if len(rows) < data.n_samples:
+        of_all = outlier_scores(engine, reference)
+    else:
+        of_all = np.empty(data.n_samples)
+    of_all[positions[rows]] = scores
+    return with_threshold(reference, of_all[counted]), of_all
+
+
+def _locator(
+    whole: Engine, problem: Problem, order: IntArray
+) -> Callable[[int, Generator], FloatArray] | None:
+    """Leading coordinates from Gram matrices, if a view is wide; the rows are taken in an order."""
+    widths = [len(mean) for mean in problem.means]
+    blocks = whole.sample(len(order), np.random.default_rng(0))
+    has_room = all(holds_more([block.given[s.view] for block in blocks]) for s in problem.scalings)
+    if any(problem.is_far) or not (has_room and any(is_wide(len(order), d) for d in widths)):
+        return None
+
+    def locate(n_columns: int, rng: Generator) -> FloatArray:
+        grams = [whole.gram(v)[np.ix_(order, order)] for v in range(len(widths))]
+        absent = rows_absent(whole.sample(len(order), rng))[order].T
+        return coordinates_of_grams(grams, absent, np.ones(len(order)), n_columns, rng)
+
+    return locate
 
 
 def with_threshold(reference: OutlierReference, scores: FloatArray) -> OutlierReference:

@@ -26,6 +26,7 @@ from sklearn.exceptions import ConvergenceWarning
 from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block, ViewRows
+from manyview.kernels.row_space import Lift
 from manyview.kernels.statistics import ArraySums
 from manyview.solver.initialization import fill_empty
 from manyview.solver.model import Model
@@ -49,7 +50,7 @@ class AnchorGraph:
 
     anchors: FloatArray  # (m, D)
     tables: tuple[FloatArray, ...]  # scaled view: (m, r), mean rows in r coordinates
-    lifts: tuple[FloatArray, ...]  # scaled view: (d_v, r), orthonormal: back to the features
+    lifts: tuple[FloatArray | Lift, ...]  # scaled view: (d_v, r), orthonormal: to the features
 
     def smooth(self, engine: Engine) -> None:
         """Smooth the rows of an engine, after projection by the first fit."""

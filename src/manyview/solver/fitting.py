@@ -12,6 +12,7 @@ from numpy.random import Generator
 from manyview.data.views import MultiViewData
 from manyview.engines import Engine, rows_per_block
 from manyview.exceptions import MemoryLimitError
+from manyview.kernels.row_space import Lift, RowSpace, is_wide
 from manyview.solver.alternation import Schedule, refine, solve
 from manyview.solver.anchor_graph import (
     assortativity,
@@ -21,10 +22,25 @@ from manyview.solver.anchor_graph import (
 )
 from manyview.solver.footprint import Footprint
 from manyview.solver.inference import Fitted
-from manyview.solver.model import Solution
-from manyview.solver.problem import Problem, Settings, build_problem, measure_problem, rebuild_on
+from manyview.solver.model import Model, Solution
+from manyview.solver.problem import (
+    TINY,
+    Problem,
+    Settings,
+    build_problem,
+    measure,
+    measure_problem,
+    rebuild_on,
+    set_baselines,
+)
 from manyview.solver.progress import OnStep
-from manyview.solver.scaled_rows import apply_scalings, find_scalings, store_scaled
+from manyview.solver.scaled_rows import (
+    apply_scalings,
+    find_row_spaces,
+    find_scalings,
+    narrow_engine,
+    store_scaled,
+)
 from manyview.solver.updates import predict, relabel
 from manyview.utils.types import FloatArray
 
@@ -61,6 +77,10 @@ def fit(
         return parts.fit_smoothed(view_names, n_subset, n_anchors, check)
     problem = build_problem(engine, settings, view_names)
     check(problem, 0)
+    narrow = narrow_rows(engine, problem)
+    if narrow is not None:
+        own = replace(parts, engine=narrow.engine)
+        return narrow.lift(engine, *own.fit_unsmoothed(narrow.problem, n_subset))
     return parts.fit_unsmoothed(problem, n_subset)
 
 
@@ -72,12 +92,18 @@ def label_samples(engine: Engine, fitted: Fitted, data: MultiViewData) -> Fitted
     steps of `predict`, they are used.
     """
     n, k = engine.n_samples, fitted.model.problem.n_clusters
-    is_stored = fitted.anchor_graph is not None and count_subset(n, k) == n  # `store_scaled`
+    # `store_scaled`, or coordinates of row spaces
+    is_stored = count_subset(n, k) == n and (fitted.anchor_graph is not None or has_wide(data))
     is_free = fitted.model.size_weight > 0  # products may subtract the mean of other rows first
     if n < data.n_samples or is_stored or is_free:
         return fitted.label(engine, data)
     engine.map_reduce(relabel, fitted.model, fitted.moments, fitted.least_weight)
     return fitted
+
+
+def has_wide(data: MultiViewData) -> bool:
+    """Whether a fit works in the row space of a view."""
+    return any(is_wide(data.n_samples, d) for d in data.n_features)
 
 
 @dataclass(frozen=True)
@@ -107,13 +133,25 @@ class _Parts:
         self, view_names: Sequence[str], n_subset: int, n_anchors: int, check: Check
     ) -> tuple[Solution, Fitted]:
         """A first solution, the anchor graph, and a second solution on smoothed rows."""
-        engine, settings, rng = self.engine, self.settings, self.rng
+        engine, settings = self.engine, self.settings
         subset = self._subsample(n_subset)
         scalings = find_scalings(engine, subset, settings.scale, len(view_names))
         weak = replace(settings, lam=FIRST_COUPLING * settings.lam)
         problem = build_problem(subset, weak, view_names, scalings)
         check(problem, n_anchors)
+        narrow = narrow_rows(subset, problem) if subset is engine else None
+        if narrow is not None:
+            own = replace(self, engine=narrow.engine)
+            found = own.fit_graph(narrow.engine, narrow.problem, n_anchors)
+            return narrow.lift(engine, *found)
         subset.map_reduce(store_scaled)
+        return self.fit_graph(subset, problem, n_anchors)
+
+    def fit_graph(
+        self, subset: Engine, problem: Problem, n_anchors: int
+    ) -> tuple[Solution, Fitted]:
+        """The parts of a smoothed fit once rows are scaled."""
+        settings, rng = self.settings, self.rng
         short = replace(self.schedule, initial_sweeps=INITIAL_SWEEPS, batches=None)
         most = min(short.max_iter, FIRST_ITERATIONS)
         once = replace(short, n_init=1, max_iter=most, final_sweeps=1)
@@ -184,6 +222,85 @@ class _Parts:
     def _refine(self, problem: Problem, solution: Solution) -> Solution:
         schedule = replace(self.schedule, stop_early=True)
         return refine(self.engine, problem, solution, schedule, self.rng, self.on_step)
+
+
+@dataclass(frozen=True)
+class NarrowRows:
+    """Rows in coordinates of their row spaces, and the problem on them.
+
+    A fit runs on them as on any rows; its result is lifted to the features, so that new samples are
+    scaled, projected and explained as ever.
+    """
+
+    engine: Engine
+    problem: Problem
+    given: Problem  # on the features
+    spaces: list[RowSpace | None]  # of each scaled view; None: its columns are kept
+
+    def lift(self, engine: Engine, solution: Solution, fitted: Fitted) -> tuple[Solution, Fitted]:
+        """The result of a fit in terms of the features, whose engine gets its labels."""
+        graph = fitted.anchor_graph
+        if graph is None:
+            engine.put_labels(self.engine.gather("labels"))
+            model = self._lift_model(solution.model)
+            return replace(solution, model=model), replace(fitted, model=model)
+        assert fitted.first is not None
+        engine.take_rows(self.engine)  # smoothed
+        scalings = tuple(replace(scaling, is_smoothed=True) for scaling in self.given.scalings)
+        problem = replace(solution.model.problem, scalings=scalings)
+        model = replace(solution.model, problem=problem)
+        first = replace(fitted.first, model=self._lift_model(fitted.first.model))
+        lifts = tuple(
+            L if space is None else _lift_later(space, np.asarray(L))
+            for space, L in zip(self.spaces, graph.lifts, strict=True)
+        )
+        fitted = replace(fitted, model=model, first=first, anchor_graph=replace(graph, lifts=lifts))
+        return replace(solution, model=model), fitted
+
+    def _lift_model(self, model: Model) -> Model:
+        """A model of unsmoothed rows in terms of the features."""
+        bases = tuple(
+            H if space is None else _polish(space.lift(H), model.problem.dims)
+            for space, H in zip(self.spaces, model.bases, strict=True)
+        )
+        means = self.given.means
+        problem = replace(model.problem, scalings=self.given.scalings, means=means)
+        return replace(model, bases=bases, problem=problem)
+
+
+def narrow_rows(engine: Engine, problem: Problem) -> NarrowRows | None:
+    """The rows of an engine that holds scaled ones, narrow; None if no view is wide.
+
+    A view keeps its columns if products subtract its mean, or if it has fewer dimensions than a
+    space.
+    """
+    n, widths = engine.n_samples, [len(mean) for mean in problem.means]
+    wanted = [
+        is_wide(n, d) and not is_far for d, is_far in zip(widths, problem.is_far, strict=True)
+    ]
+    if not any(wanted):
+        return None
+    spaces = find_row_spaces(engine, wanted, least_rank=max(problem.dims))
+    narrow, scalings = narrow_engine(engine, spaces, problem.scalings)
+    n_present = apply_scalings(narrow, scalings, problem.n_present)
+    totals = narrow.map_reduce(measure).arrays
+    n_views = len(scalings)
+    pairs = zip(totals[:n_views], totals[n_views], strict=True)
+    means = tuple(total / max(count, TINY) for total, count in pairs)
+    narrow.map_reduce(set_baselines, means, problem.is_far)
+    own = replace(problem, scalings=scalings, means=means, n_present=n_present)
+    return NarrowRows(narrow, own, problem, spaces)
+
+
+def _lift_later(space: RowSpace, L: FloatArray) -> FloatArray | Lift:
+    """L in terms of the features; files may be gone when it is needed."""
+    return Lift(space, L) if space.is_in_memory else space.lift(L)
+
+
+def _polish(bases: FloatArray, dims: Sequence[int]) -> FloatArray:
+    """Bases of all spaces, orthonormal again where rounding left something: a Newton step each."""
+    parts = np.split(bases, np.cumsum(dims)[:-1], axis=1)
+    return np.hstack([1.5 * H - 0.5 * H @ (H.T @ H) for H in parts])
 
 
 def _build_smoothed(engine: Engine, settings: Settings, problem: Problem) -> Problem:

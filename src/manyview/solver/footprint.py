@@ -11,12 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from manyview.engines import ROW_BYTES
+from manyview.kernels.row_space import is_wide
 from manyview.solver.anchor_graph import N_NEAREST
 from manyview.solver.scaled_rows import N_COMPONENTS
 from manyview.utils.threads import n_threads
 
 KEPT_PRODUCTS = 8  # arrays like the projections that a thread holds at its peak, measured
 SLACK_BYTES = 12  # three float32
+N_SQUARES = 3  # of a scaled wide view: Gram matrix, coordinates, and those in the engine
+FEATURE_COLUMNS = 3  # arrays like the bases of a wide view: both models, and those of outliers
 N_COORDINATES = 16  # bytes: starts hold two float64 for each dimension of the largest space
 
 
@@ -61,7 +64,7 @@ class Footprint:
         """
         n, few = self.n_samples, self.n_subset
         read = min(n_blocks * block_rows, 2 * n)  # rows: a single block is held twice
-        always = n * ROW_BYTES + read * self.view_row + self._anchor_graph
+        always = n * ROW_BYTES + read * self.view_row + self._anchor_graph + self._row_spaces
         starts = few * N_COORDINATES * max(self.dims) + self._of_blocks(few, block_rows)
         starts += few * self._components_row
         made = min(n * self.made_row, room)
@@ -72,9 +75,26 @@ class Footprint:
 
     @property
     def _anchor_graph(self) -> int:
-        """Float64 of each scaled view: m × r, d_v × r and, of the table, m × m; r = min(m, d_v)."""
-        m, times = self.n_anchors, self.n_scalings / len(self.n_features)
-        return int(8 * times * sum(m * m + min(m, d) * (m + d) for d in self.n_features))
+        """Float64 of each scaled view: m × r, d_v × r and, of the table, m × m; r = min(m, d_v).
+
+        Where a row space is used, d_v is its number of dimensions.
+        """
+        m, n, times = self.n_anchors, self.n_samples, self.n_scalings / len(self.n_features)
+        widths = [n if is_wide(n, d) else d for d in self.n_features]
+        return int(8 * times * sum(m * m + min(m, d) * (m + d) for d in widths))
+
+    @property
+    def _row_spaces(self) -> int:
+        """Of wide views: n × n of each scaled view three times, and the features beside them.
+
+        Bases of all spaces and axes of components are lifted to the features in float64; outlier
+        scores copy the rows into folds.
+        """
+        n, times = self.n_samples, self.n_scalings / len(self.n_features)
+        wide = [d for d in self.n_features if is_wide(n, d)]
+        columns = FEATURE_COLUMNS * sum(self.dims) + N_COMPONENTS
+        features = n * self.itemsize + 8 * times * columns
+        return int(8 * n * n * N_SQUARES * times * len(wide) + features * sum(wide))
 
     def _of_blocks(self, n_rows: int, block_rows: int) -> int:
         """Temporary products of blocks, or a converted copy of one view.

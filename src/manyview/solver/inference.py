@@ -70,6 +70,12 @@ class Fitted:
         axes = [scaling.directions for scaling in self.model.problem.scalings]
         return tuple(H if W is None else W @ H for W, H in zip(axes, bases, strict=True))
 
+    def make_lifts(self) -> None:
+        """Make the lifts that were left for later; then the fit refers to no samples."""
+        if self.anchor_graph is not None:
+            for L in self.anchor_graph.lifts:
+                np.asarray(L)
+
     def label(self, engine: Engine, data: MultiViewData) -> Fitted:
         """Load, project and label the rows; returns the fit with the groups of these rows."""
         engine.load(data, None)

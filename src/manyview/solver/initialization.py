@@ -21,7 +21,7 @@ from manyview.kernels import Kernels
 from manyview.kernels.block import Block
 from manyview.kernels.statistics import ArraySums, ClusterMoments
 from manyview.solver.model import Model
-from manyview.solver.problem import Problem
+from manyview.solver.problem import TINY, Problem
 from manyview.solver.updates import orthonormalize_all, project
 from manyview.utils.threads import limit_blas
 from manyview.utils.types import FloatArray, IntArray
@@ -29,6 +29,7 @@ from manyview.utils.types import FloatArray, IntArray
 SAMPLE_ROWS = 10_000
 ROWS_PER_CLUSTER = 5
 POWER_STEPS = 3
+MORE_COLUMNS = 10  # of a subspace iteration than are wanted
 KMEANS_STEPS = 6  # the sweeps that follow converge the labels
 MANY_CLUSTERS = 1000  # beyond, k-means++ seeding costs more than the fit
 
@@ -114,7 +115,7 @@ def leading_coordinates(
 ) -> FloatArray:
     """U Σ of the concatenated views by subspace iteration; missing rows are the mean row."""
     n = sum(len(block.labels) for block in sample)
-    width = min(max(problem.dims) + 10, n, sum(len(mean) for mean in problem.means))
+    width = min(max(problem.dims) + MORE_COLUMNS, n, sum(len(mean) for mean in problem.means))
     root = np.sqrt(np.concatenate([block.weights for block in sample]))[:, None]  # (n, 1)
     Q = rng.standard_normal((n, width))
     # smoothed rows have few directions
@@ -127,6 +128,35 @@ def leading_coordinates(
         U, singular, _ = np.linalg.svd(right.T, full_matrices=False)
     keep = min(max(problem.dims), width)
     return np.asarray((Q @ U)[:, :keep] * singular[:keep] / root)
+
+
+def coordinates_of_grams(
+    grams: Sequence[FloatArray],
+    absent: NDArray[np.bool_],
+    weights: FloatArray,
+    n_columns: int,
+    rng: Generator,
+) -> FloatArray:
+    """The same from the Gram matrices of the scaled views, and which rows lack each: (V, n).
+
+    X with mean rows for missing ones, times Xᵀ, is G + absent ⊗ (G ω / Σ ω).
+    """
+    n, root = len(weights), np.sqrt(weights)[:, None]  # (n, 1)
+    plain = np.sum(grams, axis=0)
+    filled = plain.copy()
+    for gram, missing in zip(grams, absent, strict=True):
+        if missing.any():
+            present = max(float(weights @ ~missing), TINY)
+            filled += np.outer(missing, gram @ weights / present)
+    width = min(n_columns + MORE_COLUMNS, n)
+    Q = rng.standard_normal((n, width))
+    for _ in range(POWER_STEPS):
+        with limit_blas(1):
+            Q, _ = np.linalg.qr(root * (filled @ (root * Q)))
+    squares, U = np.linalg.eigh((root * Q).T @ plain @ (root * Q))
+    keep = min(n_columns, width)
+    singular = np.sqrt(np.maximum(squares[::-1][:keep], 0))
+    return np.asarray((Q @ U[:, ::-1][:, :keep]) * singular / root)
 
 
 def cross_products(

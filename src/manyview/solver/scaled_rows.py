@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from manyview.data.scaling import (
     WHITENING,
@@ -17,6 +18,7 @@ from manyview.data.scaling import (
 from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block
+from manyview.kernels.row_space import RowSpace, find_row_space, holds_more, is_wide, narrow_data
 from manyview.kernels.statistics import ArraySums
 from manyview.utils.threads import limit_blas
 from manyview.utils.types import FloatArray
@@ -65,20 +67,76 @@ def fit_components(engine: Engine, scalings: tuple[ViewScaling, ...]) -> tuple[V
     n_columns = most + MORE_COLUMNS
     random = np.random.default_rng(0).standard_normal((max(widths), n_columns))
     bases: list[FloatArray] = [np.eye(d) if d <= n_columns else random[:d] for d in widths]
-    is_wide = [d > n_columns for d in widths]
-    for _ in range(POWER_STEPS if any(is_wide) else 0):
-        asked = [Q if wide else None for Q, wide in zip(bases, is_wide, strict=True)]
-        products = iter(engine.map_reduce(spread_along, asked).arrays)
+    is_broad = [d > n_columns for d in widths]
+    spaces, rows = _row_spaces(engine, chosen, widths)
+    bases = [Q if space is None else space.lower(Q) for space, Q in zip(spaces, bases, strict=True)]
+    for _ in range(POWER_STEPS if any(is_broad) else 0):
+        asked = [Q if broad else None for Q, broad in zip(bases, is_broad, strict=True)]
+        products = iter(rows.map_reduce(spread_along, asked).arrays)
         with limit_blas(1):
             bases = [
-                np.linalg.qr(next(products))[0] if wide else Q
-                for Q, wide in zip(bases, is_wide, strict=True)
+                np.linalg.qr(next(products))[0] if broad else Q
+                for Q, broad in zip(bases, is_broad, strict=True)
             ]
-    products = iter(engine.map_reduce(spread_along, bases).arrays)
+    products = iter(rows.map_reduce(spread_along, bases).arrays)
     fitted = list(scalings)
-    for r, scaling, Q in zip(which, chosen, bases, strict=True):
-        fitted[r] = replace(scaling, components=_components(Q, next(products), most))
+    for r, scaling, Q, space in zip(which, chosen, bases, spaces, strict=True):
+        W = _components(Q, next(products), most)
+        fitted[r] = replace(scaling, components=W if space is None else space.lift(W))
     return tuple(fitted)
+
+
+def find_row_spaces(
+    engine: Engine, is_wanted: Sequence[bool], least_rank: int = 1
+) -> list[RowSpace | None]:
+    """The row space of each scaled view of an engine, if wanted and of enough dimensions."""
+    if not any(is_wanted):
+        return [None] * len(is_wanted)
+    blocks = engine.sample(engine.n_samples, np.random.default_rng(0))  # all of them
+    spaces = []
+    for position, wanted in enumerate(is_wanted):
+        rows = tuple(block.views[position] for block in blocks)
+        is_gain = wanted and holds_more(rows)
+        space = find_row_space(engine.kernels, rows, engine.gram(position)) if is_gain else None
+        spaces.append(None if space is None or space.rank < least_rank else space)
+    return spaces
+
+
+def narrow_engine(
+    engine: Engine,
+    spaces: Sequence[RowSpace | None],
+    scalings: Sequence[ViewScaling],
+    dtype: DTypeLike | None = None,
+) -> tuple[Engine, tuple[ViewScaling, ...]]:
+    """An engine with narrow views for the scaled views of another, and what is left to scale.
+
+    Coordinates have the dtype of their view, if none is given.
+    """
+    blocks = engine.sample(engine.n_samples, np.random.default_rng(0))  # all of them
+    data = narrow_data(blocks, spaces, scalings, dtype)
+    narrow = engine.beside(data, np.concatenate([block.weights for block in blocks]))
+    is_done = [
+        space is not None or scaling.components is not None
+        for space, scaling in zip(spaces, scalings, strict=True)
+    ]
+    left = (
+        ViewScaling(v) if done else replace(scaling, view=v)
+        for v, (scaling, done) in enumerate(zip(scalings, is_done, strict=True))
+    )
+    return narrow, tuple(left)
+
+
+def _row_spaces(
+    engine: Engine, scalings: Sequence[ViewScaling], widths: Sequence[int]
+) -> tuple[list[RowSpace | None], Engine]:
+    """The row spaces of wide views, and an engine with their coordinates in place of them."""
+    spaces = find_row_spaces(engine, [is_wide(engine.n_samples, d) for d in widths])
+    if not any(spaces):
+        return spaces, engine
+    narrow, scalings = narrow_engine(engine, spaces, scalings, np.float64)
+    _set_rows(narrow, scalings)
+    narrow.map_reduce(subtract_first, tuple(is_far(scaling) for scaling in scalings))
+    return spaces, narrow
 
 
 def _components(Q: FloatArray, C: FloatArray, most: int) -> FloatArray:
@@ -108,9 +166,15 @@ def set_row_sums(engine: Engine, scalings: Sequence[ViewScaling]) -> None:
 def apply_scalings(
     engine: Engine, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
 ) -> FloatArray:
-    """Scale the rows of an engine, including row factors."""
+    """Scale the rows of an engine, including row factors.
+
+    Principal components of wide views are stored at once: to compute them takes longest.
+    """
     known = engine.apply_scalings(scalings, n_present)
     set_row_sums(engine, scalings)
+    axes = [scaling.components for scaling in scalings]
+    if any(W is not None and is_wide(engine.n_samples, len(W)) for W in axes):
+        engine.map_reduce(store_scaled)
     engine.map_reduce(set_row_factors, tuple(scaling.has_unit_rows for scaling in scalings))
     return known
 
