@@ -118,6 +118,24 @@ def test_kernels_equal_those_of_the_cpu(device, dtype, missing, scale, kind):
     np.testing.assert_array_equal(expected[:, 1], found[:, 1])
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_one_number_as_the_weight_of_all_rows(device, kind):
+    kernels = choose_kernels(device)
+    block, _, moments = a_case(np.float64, 0.0, None, kind)
+    there = replace(on_device(block, kernels), weights=kernels.full(500, 1.0, np.float64))
+    shares = kernels.cluster_shares(there, K)
+    for own, view in zip(block.given, there.given, strict=True):
+        expected, found = cpu.columns(own, block.weights), kernels.columns(view, there.weights)
+        for name in ("weight", "mean", "scatter"):
+            near(getattr(expected, name), getattr(found, name), np.float64)
+        near(
+            cpu.shared_sums(own, cpu.cluster_shares(block, K)),
+            kernels.shared_sums(view, shares),
+            np.float64,
+        )
+    near(cpu.moments(block, moments).mean, kernels.moments(there, moments).mean, np.float64)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_weights_that_differ(device, rng, dtype):
     kernels = choose_kernels(device)

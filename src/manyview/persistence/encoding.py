@@ -116,6 +116,8 @@ def _decode_record(record: type[Any], values: dict[str, Any]) -> Any:
 def has_type(value: Any, hint: Any) -> bool:
     """Whether a value has the type of an annotation, including items."""
     origin, arguments = get_origin(hint), get_args(hint)
+    if hasattr(origin, "__value__"):  # from numpy 2.5 on, NDArray is a type alias
+        return has_type(value, origin.__value__[arguments])
     if origin in (Union, UnionType):
         return any(has_type(value, choice) for choice in arguments)
     if origin is np.ndarray:

@@ -98,7 +98,7 @@ class SparseRows:
             X = torch.sparse_csr_tensor(
                 pattern.ends, pattern.columns, self.values, self.shape, check_invariants=False
             )
-            return X @ dense.to(self.dtype)
+            return X @ dense.to(self.dtype).contiguous()  # an expanded one is read wrongly
 
     def transposed_times(self, dense: Tensor) -> Tensor:
         """Xᵀ B, in float64."""
