@@ -74,7 +74,9 @@ def test_weights_that_differ(device, rng):
 def test_sparse_views(device):
     views = [sparse.csr_array(X * (np.abs(X) > 3)) for X in blobs().views]
     here, there = fits(views, device)
-    assert np.mean(here.labels_ == there.labels_) >= 0.999
+    # of starts with nearly the same labels, rounding may take another, whose clusters are numbered
+    # in another order
+    assert adjusted_rand_score(here.labels_, there.labels_) >= 0.995
 
 
 def test_the_same_call_gives_the_same_labels(device):
