@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.metrics import pairwise_distances
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 from manyview import MultiViewData
 from manyview.datasets import make_multiview_blobs
 from manyview.exceptions import NotEnoughSamplesError
 from manyview.model_selection import choose, search
 from manyview.model_selection.choice import decide
-from manyview.model_selection.graph import decompose, join_neighbors, modularity
+from manyview.model_selection.graph import PRECISION, decompose, join_neighbors, modularity
 from manyview.model_selection.sample import draw_sample, locate
 
 
@@ -46,6 +46,30 @@ def test_parts_without_a_link_are_the_clusters():
     parts = [set(labels[rows]) for rows in (slice(0, 4), slice(4, 9), slice(9, 18))]
     assert [len(part) for part in parts] == [1, 1, 1]
     assert len(set.union(*parts)) == 3
+
+
+def test_parts_of_a_large_graph_are_all_found():
+    """Lanczos iteration alone finds some of these nine eigenvectors; which, rounding decides."""
+    data = make_multiview_blobs(600, n_clusters=9, separation=12.0, random_state=0)
+    rng = np.random.default_rng(0)
+    graph = join_neighbors(locate(data.data, None, rng).points)
+    spectrum = decompose(graph, 21, rng)
+    np.testing.assert_allclose(spectrum.values[:9], 1, atol=1e-12)
+    assert spectrum.values[9] < 0.99
+    products = spectrum.vectors.T @ spectrum.vectors
+    np.testing.assert_allclose(products, np.eye(21), atol=PRECISION)
+    assert adjusted_rand_score(spectrum.partition(9), data.target) == 1
+
+
+def test_points_too_far_for_a_weight_are_no_parts():
+    points = np.random.default_rng(0).normal(size=(300, 4))
+    points[7:9] += [[1e5], [-1e6]]
+    graph = join_neighbors(points)
+    assert (graph.sum(axis=1)[7:9] == 0).all()
+    with np.errstate(divide="ignore"):
+        spectrum = decompose(graph, 5, np.random.default_rng(0))
+    np.testing.assert_allclose(spectrum.vectors[7:9], 0, atol=PRECISION)
+    assert (spectrum.values[1:] < 0.99).all()
 
 
 @pytest.mark.parametrize("n_clusters", [2, 5, 12])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg.lapack import dgeqp3
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from manyview.utils.types import FloatArray, IntArray
 
@@ -71,17 +73,49 @@ def join_neighbors(points: FloatArray, n_neighbors: int | None = None) -> sparse
 
 
 def decompose(graph: sparse.csr_array, n_vectors: int, rng: np.random.Generator) -> Spectrum:
-    """Leading eigenpairs of D^(-1/2) A D^(-1/2)."""
+    """Leading eigenpairs of D^(-1/2) A D^(-1/2).
+
+    Each part without a link to the others has eigenvalue 1, and its own vector. Of a multiple
+    eigenvalue, Lanczos iteration finds the second vector by rounding only, or not at all.
+    """
     n = graph.shape[0]
-    root = sparse.diags_array(1 / np.sqrt(graph.sum(axis=1)))
+    degrees = np.asarray(graph.sum(axis=1), dtype=np.float64)  # (n,)
+    root = sparse.diags_array(1 / np.sqrt(degrees))
     walk = root @ graph @ root
-    if n_vectors > n // 3:
-        values, vectors = np.linalg.eigh(walk.toarray())
+    parts = _parts(graph, degrees)
+    n_found = min(parts.shape[1], n_vectors)
+    n_more = n_vectors - n_found
+    if n_more == 0:
+        values, vectors = np.zeros(0), np.zeros((n, 0))
+    elif n_vectors > n // 3:
+        values, vectors = np.linalg.eigh(walk.toarray() - 2 * parts @ parts.T)
     else:
+        rest: Any = walk
+        if n_found:
+            rest = LinearOperator(
+                walk.shape, lambda x: walk @ x - 2 * parts @ (parts.T @ x), dtype=walk.dtype
+            )
         # float32 would take two thirds of the time, but finds clusters in some continua
-        values, vectors = eigsh(walk, n_vectors, which="LA", v0=rng.random(n) + 0.5, tol=PRECISION)
-    order = np.argsort(-values)[:n_vectors]
-    return Spectrum(values[order], vectors[:, order])
+        values, vectors = eigsh(rest, n_more, which="LA", v0=rng.random(n) + 0.5, tol=PRECISION)
+    order = np.argsort(-values)[:n_more]
+    return Spectrum(
+        np.r_[np.ones(n_found), values[order]],
+        np.hstack([parts[:, :n_found], vectors[:, order]]),
+    )
+
+
+def _parts(graph: sparse.csr_array, degrees: FloatArray) -> FloatArray:
+    """Eigenvectors of the parts of a graph, the heaviest first; none if all of it is linked.
+
+    Points so far away that all their weights are 0 have eigenvalue 0.
+    """
+    n_parts, part = connected_components(graph, directed=False)
+    if n_parts == 1:
+        return np.zeros((len(part), 0))
+    weights = np.bincount(part, weights=degrees)  # (parts,)
+    heaviest = np.argsort(-weights, kind="stable")[: np.count_nonzero(weights)]
+    squares = np.where(part[:, None] == heaviest, degrees[:, None] / weights[heaviest], 0)
+    return np.asarray(np.sqrt(squares))
 
 
 def modularity(graph: sparse.csr_array, labels: IntArray, n_clusters: int) -> float:
