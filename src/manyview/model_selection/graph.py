@@ -18,6 +18,7 @@ FEWEST_NEIGHBORS, MOST_NEIGHBORS = 5, 25
 PRECISION = 1e-4  # of the eigenvalues
 TINY = float(np.finfo(np.float64).tiny)
 LEAST = 1e-30  # of the product of two radii: copies of a point get weight 1
+EARLIER = 1e-6  # by which the first row is longer than the last: of equal rows, the first is pivot
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,9 @@ class Spectrum:
         rows = self.vectors[:, :n_clusters]
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         rows = rows / np.maximum(norms, TINY)  # (n, k)
-        pivots = dgeqp3(np.array(rows).T, overwrite_a=True)[1][:n_clusters] - 1  # counted from 1
+        # all rows have norm 1: without an order, rounding would choose the first pivot
+        ordered = rows * np.linspace(1 + EARLIER, 1, len(rows))[:, None]
+        pivots = dgeqp3(ordered.T, overwrite_a=True)[1][:n_clusters] - 1  # counted from 1
         left, _, right = np.linalg.svd(rows[pivots].T)
         return np.asarray(np.abs(rows @ (left @ right)).argmax(axis=1))
 
