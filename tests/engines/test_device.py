@@ -232,6 +232,44 @@ def test_a_device_without_memory_left_ends_with_a_sentence(device, monkeypatch):
         OMVCDR(K, device=device).fit(blobs(100))
 
 
+@pytest.mark.parametrize("options", [{"device": "cpu", "label_step": "parallel"}, {}])
+def test_a_fit_that_was_stopped_goes_on(device, options, tmp_path):
+    data, n_steps = blobs(std=6.0), [0]
+    options = {"device": device, "random_state": 0, **options}
+    expected = OMVCDR(K, **options).fit(data)
+
+    def stop(progress):
+        n_steps[0] += 1
+        if progress.step == "labels" and n_steps[0] > n_all - 4:
+            raise InterruptedError
+
+    steps = []
+    OMVCDR(K, **options).fit(data, callback=steps.append)
+    n_all = len(steps)
+    with pytest.raises(InterruptedError):
+        OMVCDR(K, **options).fit(data, callback=stop, checkpoint=tmp_path / "passes")
+    assert len(list((tmp_path / "passes").iterdir())) > 4
+    resumed = OMVCDR(K, **options).fit(data, checkpoint=tmp_path / "passes")
+    np.testing.assert_array_equal(resumed.labels_, expected.labels_)
+    assert resumed.objective_ == expected.objective_
+
+
+def test_batches_of_samples_on_a_device(device):
+    data = blobs(std=1.0)
+    here, there = (
+        OMVCDR(K, device=name, label_step="parallel", random_state=0) for name in ("cpu", device)
+    )
+    for start in range(0, 3000, 1000):
+        here.partial_fit(data[start : start + 1000])
+        there.partial_fit(data[start : start + 1000])
+    assert np.mean(here.predict(data) == there.predict(data)) >= 0.999
+
+
+def test_a_device_does_not_stream(device):
+    with pytest.raises(EngineUnavailableError, match="Use device='cpu' to stream"):
+        OMVCDR(K, device=device, engine="stream").fit(blobs(100))
+
+
 def test_small_data_stay_on_the_cpu():
     assert choose_device("auto", blobs(100)) == "cpu"
     assert choose_engine("auto", "auto", blobs(CHUNK_ROWS)).kernels is not None

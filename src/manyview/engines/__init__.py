@@ -20,6 +20,7 @@ from manyview.data.rows import Rows
 from manyview.data.scaling import ViewScaling
 from manyview.data.tensors import TensorRows
 from manyview.data.views import MultiViewData
+from manyview.exceptions import EngineUnavailableError
 from manyview.kernels import Kernels, choose_kernels
 from manyview.kernels.block import CHUNK_ROWS, Block
 from manyview.utils.memory import installed_memory
@@ -178,7 +179,13 @@ def choose_engine(
     from manyview.engines.memory import InMemory
     from manyview.engines.streaming import Streaming
 
-    device = choose_device(device, data)
+    device = choose_device("cpu" if (device, engine) == ("auto", "stream") else device, data)
+    if device != "cpu" and engine == "stream":
+        msg = (
+            f"engine='stream' with device={device!r} was asked for, but a device holds its views "
+            "in its memory. Use device='cpu' to stream, or engine='auto'."
+        )
+        raise EngineUnavailableError(msg)
     kernels = choose_kernels(device, tf32=tf32)
     if device != "cpu":
         from manyview.engines.device import OnDevice
