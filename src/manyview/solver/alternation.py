@@ -357,7 +357,7 @@ class _Run:
                 step=step,
                 objective=F,
                 n_moved=n_moved,
-                model=model,
+                find_model=lambda: model,
                 labels=lambda: self._engine.gather("labels"),
             )
         )

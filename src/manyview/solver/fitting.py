@@ -33,7 +33,7 @@ from manyview.solver.problem import (
     rebuild_on,
     set_baselines,
 )
-from manyview.solver.progress import OnStep
+from manyview.solver.progress import OnStep, Progress
 from manyview.solver.scaled_rows import (
     apply_scalings,
     find_row_spaces,
@@ -79,7 +79,7 @@ def fit(
     check(problem, 0)
     narrow = narrow_rows(engine, problem)
     if narrow is not None:
-        own = replace(parts, engine=narrow.engine)
+        own = replace(parts, engine=narrow.engine, on_step=narrow.lifting(on_step))
         return narrow.lift(engine, *own.fit_unsmoothed(narrow.problem, n_subset))
     return parts.fit_unsmoothed(problem, n_subset)
 
@@ -141,7 +141,8 @@ class _Parts:
         check(problem, n_anchors)
         narrow = narrow_rows(subset, problem) if subset is engine else None
         if narrow is not None:
-            own = replace(self, engine=narrow.engine)
+            on_step = narrow.lifting(self.on_step)
+            own = replace(self, engine=narrow.engine, on_step=on_step)
             found = own.fit_graph(narrow.engine, narrow.problem, n_anchors)
             return narrow.lift(engine, *found)
         subset.map_reduce(store_scaled)
@@ -237,6 +238,15 @@ class NarrowRows:
     given: Problem  # on the features
     spaces: list[RowSpace | None]  # of each scaled view; None: its columns are kept
 
+    def lifting(self, on_step: OnStep) -> OnStep:
+        """What is notified of steps, with models in terms of the features."""
+
+        def notify(progress: Progress) -> None:
+            model = progress.model
+            on_step(replace(progress, find_model=lambda: self._lift_model(model)))
+
+        return notify
+
     def lift(self, engine: Engine, solution: Solution, fitted: Fitted) -> tuple[Solution, Fitted]:
         """The result of a fit in terms of the features, whose engine gets its labels."""
         graph = fitted.anchor_graph
@@ -246,9 +256,7 @@ class NarrowRows:
             return replace(solution, model=model), replace(fitted, model=model)
         assert fitted.first is not None
         engine.take_rows(self.engine)  # smoothed
-        scalings = tuple(replace(scaling, is_smoothed=True) for scaling in self.given.scalings)
-        problem = replace(solution.model.problem, scalings=scalings)
-        model = replace(solution.model, problem=problem)
+        model = self._lift_model(solution.model)
         first = replace(fitted.first, model=self._lift_model(fitted.first.model))
         lifts = tuple(
             L if space is None else _lift_later(space, np.asarray(L))
@@ -258,7 +266,10 @@ class NarrowRows:
         return replace(solution, model=model), fitted
 
     def _lift_model(self, model: Model) -> Model:
-        """A model of unsmoothed rows in terms of the features."""
+        """A model in terms of the features; of smoothed rows, in those of their tables."""
+        if model.problem.scalings[0].is_smoothed:
+            scalings = tuple(replace(scaling, is_smoothed=True) for scaling in self.given.scalings)
+            return replace(model, problem=replace(model.problem, scalings=scalings))
         bases = tuple(
             H if space is None else _polish(space.lift(H), model.problem.dims)
             for space, H in zip(self.spaces, model.bases, strict=True)

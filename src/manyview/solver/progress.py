@@ -40,8 +40,13 @@ class Progress:
     step: Step
     objective: float
     n_moved: int
-    model: Model
+    find_model: Callable[[], Model]
     labels: Callable[[], NDArray[np.int32]]  # gathered only when called
+
+    @property
+    def model(self) -> Model:
+        """The current model; made when it is asked for, since wide views have to be lifted."""
+        return self.find_model()
 
 
 OnStep: TypeAlias = Callable[[Progress], None]
