@@ -6,8 +6,8 @@ page cache (it is dropped before, and every second while streaming):
 1. the rate of a raw read: the file once, in order, without computing;
 2. each engine on a part that fits in memory: seconds per iteration, F, peak of anonymous memory;
    1. and the memory engine are measured again after 3., and the fastest counts;
-3. streaming of the whole file. An iteration reads it twice; it takes at least the time of two raw
-   reads, and at least that of the memory engine for the same number of rows. The larger of both,
+3. streaming of the whole file. An iteration reads it once; it takes at least the time of a raw
+   read, and at least that of the memory engine for the same number of rows. The larger of both,
    divided by the measured time, is the share of the possible rate;
 4. the same fit killed with SIGKILL after half of its passes and called again: are the labels the
    same?
@@ -39,7 +39,7 @@ from manyview import OMVCDR, open_rows
 from manyview.persistence.atomic import atomic_path
 
 WIDTH, K, N_ITER = 512, 10, 5
-PASSES = 2  # reads of all rows per iteration
+PASSES = 1  # reads of all rows per iteration
 BLOCK_ROWS = 8192
 DROP_EVERY, SAMPLE_EVERY = 1.0, 0.02  # seconds
 CACHES = Path("/proc/sys/vm/drop_caches")

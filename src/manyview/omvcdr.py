@@ -43,7 +43,7 @@ from manyview.base import (
 )
 from manyview.data.tensors import as_given
 from manyview.data.views import MultiViewData, is_list_of_views
-from manyview.engines import Engine, choose_batches, choose_engine
+from manyview.engines import Engine, choose_batches, choose_engine, choose_passes
 from manyview.engines.memory import InMemory
 from manyview.engines.replay import ReplayEngine
 from manyview.exceptions import ConvergenceWarning, ViewError
@@ -58,9 +58,9 @@ from manyview.reliability.shift import Shift, find_shifts
 from manyview.reliability.stability import cluster_stability
 from manyview.reliability.structure import LazyAssessment
 from manyview.solver.alternation import Schedule
-from manyview.solver.description import Description, describe, describe_sums
+from manyview.solver.description import Description, describe_sums, sum_clusters
 from manyview.solver.evidence import Structure
-from manyview.solver.fitting import fit, label_samples, memory_check
+from manyview.solver.fitting import fit, holds_projections, label_samples, memory_check
 from manyview.solver.inference import Assignment, Fitted, assignment_of
 from manyview.solver.model import Solution
 from manyview.solver.online import BatchTotals, begin_batches, learn
@@ -146,6 +146,11 @@ class OMVCDR(
         Whether samples move to other clusters one by one, or in batches with the statistics
         frozen in between. "auto" is parallel on a GPU. Starts, and what is left at the end, are
         always sequential. Labels depend on the step, never on threads or blocks.
+    n_passes : {"auto", 1, 2}, default="auto"
+        Passes over the views in an iteration on all samples, after starts on a subset. With one,
+        projections, labels and the sums for the next bases are made block by block; it ends at
+        another, as good solution. "auto" is one where views are read from disk, else two. Smoothed
+        rows are made once, and always take two.
     tf32 : bool, default=False
         Multiply float32 views on a GPU with the reduced precision of TF32, which is faster.
     n_jobs : int, optional
@@ -250,6 +255,7 @@ class OMVCDR(
     engine: str = param("auto", one_of("auto", "memory", "stream"))
     device: str = param("auto", either(one_of("auto", "cpu", "cuda", "mps", "torch"), GPU))
     label_step: str = param("auto", one_of("auto", "sequential", "parallel"))
+    n_passes: int | str = param("auto", one_of("auto", 1, 2))
     tf32: bool = param(False, FLAG)
     n_jobs: int | None = param(None, either(NONE, COUNT))
     memory_limit: float | None = param(None, LIMIT)
@@ -335,21 +341,33 @@ class OMVCDR(
         counted = weights.counted
         engine.load(data[counted], weights.of_counted)
         batches = choose_batches(self.label_step, engine)
-        schedule = Schedule(self.n_init, self.max_iter, self.tol, self.init, batches=batches)
+        schedule = Schedule(
+            *(self.n_init, self.max_iter, self.tol, self.init),
+            batches=batches,
+            reads_once=choose_passes(self.n_passes, batches, engine) == 1,
+        )
         limit = self.memory_limit if engine.name == "memory" else None
         check = memory_check(data.n_samples, data.n_features, data.dtype.itemsize, limit)
         names = data.view_names
         solution, fitted = fit(engine, self._settings(k), schedule, names, rng, notify, check)
-        description = describe(engine, solution, data.n_views)
+        # of views that are read anew in each visit, the clusters are summed in the last one
+        is_last = engine.reads_views and holds_projections(engine, fitted, data)
+        problem = solution.model.problem
+        about = (solution.model, solution.moments, data.n_views)
+        if not is_last:
+            description = describe_sums(engine.map_reduce(sum_clusters, problem), *about)
         self._fitted = fitted = replace(fitted, least_weight=weights.least)
         own = label_samples(engine, fitted, data)
         found = own.assignment(engine)
         data.check_unchanged()
         self._store_assignment(data, found, counted, rng.spawn(1)[0])
-        self._outliers, self.outlier_score_ = score_fit(
-            engine, own, fitted, data, counted, lambda: choose_engine("memory", "cpu", data), rng
+        self._outliers, self.outlier_score_, sums = score_fit(
+            *(engine, own, fitted, data, counted, lambda: choose_engine("memory", "cpu", data)),
+            *(rng, problem if is_last else None),
         )
         self._store_solution(solution)
+        if is_last:
+            description = describe_sums(sums or engine.map_reduce(sum_clusters, problem), *about)
         self._store_model(description)
         self.n_clusters_, self.engine_ = k, engine.name
         scalings = solution.model.problem.scalings

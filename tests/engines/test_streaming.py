@@ -48,7 +48,12 @@ def few_rows(monkeypatch):
     monkeypatch.setattr(alternation, "BOUND_ROWS", 1)
 
 
-SETTINGS = {"as given": {"scale": None, "n_init": 2}, "default": {}, "z": {"scale": "z"}}
+SETTINGS = {
+    "as given": {"scale": None, "n_init": 2, "n_passes": 1},
+    "in two passes": {"scale": None, "n_init": 2, "n_passes": 2},
+    "default": {},
+    "z": {"scale": "z", "n_passes": 1},
+}
 
 
 @pytest.mark.usefixtures("few_rows")
@@ -71,7 +76,7 @@ def test_float32_rows_on_disk_reach_the_same_objective(arrays, tmp_path):
     for v, X in enumerate(single):
         np.save(tmp_path / f"{v}.npy", X)
     paths = [tmp_path / "0.npy", tmp_path / "1.npy"]
-    settings = {"scale": None, "random_state": 0}
+    settings = {"scale": None, "n_passes": 1, "random_state": 0}
     here = OMVCDR(5, engine="memory", **settings).fit(single)
     there = OMVCDR(5, engine="stream", **settings).fit(paths)
     assert there.objective_ == pytest.approx(here.objective_, rel=1e-5)

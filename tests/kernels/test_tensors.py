@@ -104,6 +104,8 @@ def test_kernels_equal_those_of_the_cpu(device, dtype, missing, scale, kind):
         near(getattr(expected, name), getattr(found, name), dtype)
     shrink = shrinkage(moments, model)
     near(cpu.embed(block, shrink), host(kernels.embed(there, shrink)), dtype)
+    shared = kernels.embed_with_shares(there, shrink)
+    near(cpu.embed_with_shares(block, shrink), host(shared), dtype)
     near(cpu.cluster_costs(block, clusters), host(kernels.cluster_costs(there, clusters)), dtype)
     np.testing.assert_array_equal(
         cpu.nearest(block, clusters), host(kernels.nearest(there, clusters))

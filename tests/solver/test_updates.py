@@ -21,7 +21,6 @@ from manyview.data.views import MultiViewData
 from manyview.engines.memory import InMemory
 from manyview.exceptions import DataWarning
 from manyview.kernels import choose_kernels
-from manyview.kernels.statistics import ArraySums
 from manyview.solver.model import Model
 from manyview.solver.problem import Settings, build_problem
 from manyview.solver.updates import (
@@ -52,10 +51,11 @@ def posed(
     gamma=2.0,
     seed=0,
     size_weight=0.0,
+    engine=None,
 ):
     """An engine with random labels and projections, and a random model."""
     rng = np.random.default_rng(seed)
-    engine = InMemory(choose_kernels("cpu"))
+    engine = InMemory(choose_kernels("cpu")) if engine is None else engine
     engine.load(data, weights)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # some views are all zero
@@ -69,14 +69,9 @@ def posed(
     model = Model(problem, bases, alpha, size_weight)
     if labels is None:
         labels = np.concatenate([np.arange(k), rng.integers(k, size=data.n_samples - k)])
-    engine.map_reduce(set_labels, labels.astype(np.int32))
+    engine.put_labels(labels.astype(np.int32))
     moments = engine.map_reduce(project, model)
     return engine, model, moments
-
-
-def set_labels(block, kernels, labels):
-    """Visit that sets all labels; the tests use one block."""
-    return replace(block, labels=labels.copy()), ArraySums(())
 
 
 def scale_of(data, model):

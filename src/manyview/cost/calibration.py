@@ -47,6 +47,7 @@ TIMED = (
     "map_reduce",
     "scan",
     "scan_batches",
+    "scan_reduce",
     "gather",
 )  # methods of an engine
 N_BLOCKS = 6  # of a streamed calibration: one that fits into a block would read it once

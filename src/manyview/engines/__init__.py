@@ -29,7 +29,15 @@ from manyview.utils.types import FloatArray
 if TYPE_CHECKING:
     from manyview.engines.memory import InMemory
 
-__all__ = ["Batches", "Engine", "RowFilter", "choose_engine", "is_too_large", "rows_per_block"]
+__all__ = [
+    "Batches",
+    "Engine",
+    "RowFilter",
+    "Stages",
+    "choose_engine",
+    "is_too_large",
+    "rows_per_block",
+]
 
 T = TypeVar("T")
 RowFilter: TypeAlias = Callable[..., NDArray[np.bool_]]  # of the rows of a block
@@ -78,6 +86,15 @@ class Batches:
         """Chunks of each batch of a shard."""
         n_batches = min(self.n_batches, len(shard))
         return [shard[first::n_batches] for first in range(n_batches)]
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Parts of a visit that reads each block once: `step` is for one block after the other."""
+
+    before: Callable[..., tuple[Block, Any]]  # (block, kernels, *shared)
+    step: Callable[..., tuple[Block, Any]]  # (block, kernels, carry, order of rows, *shared)
+    after: Callable[..., tuple[Block, Any]]  # (block, kernels, *shared); its results are summed
 
 
 class Engine(Protocol):
@@ -158,6 +175,24 @@ class Engine(Protocol):
         batch it is `carry.after(result)`. If the sum is not accepted, all labels are put back.
         """
 
+    @property
+    def reads_views(self) -> bool:
+        """Whether visits read the views again, so that one is better than two."""
+
+    def scan_reduce(
+        self,
+        stages: Stages,
+        carry: T,
+        seed: int,
+        *shared: object,
+        accept: Callable[[Any], bool],
+    ) -> tuple[T, Any]:
+        """Visit each block once, passing a carry from chunk to chunk; sum the last results.
+
+        Chunks come in order, the rows of a chunk in a random one by `seed`. If the sum is not
+        accepted, all labels are put back; projections are those of `before`.
+        """
+
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
         """Collect one array with a sample axis, in the order of the rows."""
 
@@ -201,6 +236,19 @@ def choose_batches(label_step: str, engine: Engine) -> Batches | None:
     """Batches of a parallel label step; None for a sequential one."""
     is_parallel = label_step == "parallel" or (label_step == "auto" and engine.kernels.is_parallel)
     return Batches() if is_parallel else None
+
+
+def choose_passes(n_passes: int | str, batches: Batches | None, engine: Engine) -> int:
+    """Visits of all rows in an iteration: one where views are read anew in each."""
+    if n_passes == 1 and batches is not None:
+        msg = (
+            "n_passes=1 was asked for with a parallel label step, which needs the projections of "
+            "all rows before it begins. Pass label_step='sequential' or n_passes=2."
+        )
+        raise ValueError(msg)
+    if n_passes == "auto":
+        return 1 if engine.reads_views and batches is None else 2
+    return int(n_passes)
 
 
 def choose_device(device: str, data: MultiViewData) -> str:

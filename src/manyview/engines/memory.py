@@ -16,11 +16,11 @@ from scipy import sparse
 from manyview.data.conversion import View
 from manyview.data.scaling import ViewScaling
 from manyview.data.views import MultiViewData
-from manyview.engines import Batches, Carry, Engine, RowFilter, rows_per_block
+from manyview.engines import Batches, Carry, Engine, RowFilter, Stages, rows_per_block
 from manyview.kernels import Kernels
 from manyview.kernels.block import CHUNK_ROWS, Block, ViewRows
 from manyview.kernels.wide import are_alike, factors
-from manyview.utils.threads import n_threads, side_by_side
+from manyview.utils.threads import in_stages, n_threads, side_by_side
 from manyview.utils.types import FloatArray, IntArray
 
 T = TypeVar("T")
@@ -261,9 +261,89 @@ class InMemory:
                 total = result if total is None else add(total, result)
         assert total is not None
         if not accept(total):
-            for position, labels in enumerate(before):
-                self._blocks[position] = replace(self._blocks[position], labels=labels)
+            self._put_back(before)
         return total
+
+    @property
+    def reads_views(self) -> bool:
+        """Views in memory are read by the products alone, whose arithmetic takes longer."""
+        return False
+
+    def scan_reduce(
+        self,
+        stages: Stages,
+        carry: T,
+        seed: int,
+        *shared: object,
+        accept: Callable[[Any], bool],
+    ) -> tuple[T, Any]:
+        """Visit each block once: the first and last stage of a few blocks in parallel."""
+        before, total = [block.labels for block in self._blocks], None
+        self.changed = frozenset({"labels", "projection"})
+
+        def begin(position: int) -> tuple[int, Block]:
+            block = self._opened(self._blocks[position])
+            own = replace(block, labels=self.kernels.copy(block.labels))
+            return position, stages.before(own, self.kernels, *shared)[0]
+
+        def sweep(begun: tuple[int, Block]) -> tuple[int, Block]:
+            nonlocal carry
+            position, block = begun
+            carry = self._scan_block(stages.step, carry, seed, position, block, *shared)
+            return position, block
+
+        def end(swept: tuple[int, Block]) -> tuple[int, Block, Any]:
+            position, block = swept
+            return position, *stages.after(block, self.kernels, *shared)
+
+        for position, block, result in self._in_stages(begin, sweep, end):
+            old = self._blocks[position]
+            self._blocks[position] = self._hold(
+                old, replace(block, views=old.views, given=old.given)
+            )
+            total = result if total is None else total + result
+        if not accept(total):
+            self._put_back(before)
+        return carry, total
+
+    def _in_stages(
+        self, begin: Callable[[int], A], sweep: Callable[[A], A], end: Callable[[A], B]
+    ) -> Iterator[B]:
+        """The stages of all blocks; BLAS is multi-threaded if there are fewer than threads."""
+        positions = range(len(self._blocks))
+        if len(positions) < n_threads():
+            return (end(sweep(begin(position))) for position in positions)
+        return in_stages(begin, sweep, end, positions)
+
+    def _scan_block(
+        self,
+        step: Callable[..., tuple[Block, T]],
+        carry: T,
+        seed: int,
+        position: int,
+        block: Block,
+        *shared: object,
+    ) -> T:
+        """Visit the chunks of a block in order, their rows in one from (seed, chunk)."""
+        assert self._block_rows is not None
+        first = position * (self._block_rows // CHUNK_ROWS)
+        for start in range(0, len(block.labels), CHUNK_ROWS):
+            rows = slice(start, start + CHUNK_ROWS)
+            part = self._pull(block, rows)
+            chunk = first + start // CHUNK_ROWS
+            order = np.random.default_rng((seed, chunk)).permutation(len(part.labels))
+            part, carry = step(part, self._one_by_one, carry, order, *shared)
+            self._push(block, rows, part.labels)
+        return carry
+
+    def _opened(self, block: Block) -> Block:
+        """A block whose views are read once; here they are in memory."""
+        return block
+
+    def _put_back(self, labels: Sequence[Any]) -> None:
+        """Set the labels of each block."""
+        for position, own in enumerate(labels):
+            self._blocks[position] = replace(self._blocks[position], labels=own)
 
     def _parts(self, chunks: range) -> Iterator[tuple[int, range]]:
         """Blocks with some of the chunks, and which of their own chunks these are."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from manyview.data.scaling import ViewScaling
 from manyview.data.views import MultiViewData
-from manyview.engines import Batches, Carry, Engine, RowFilter
+from manyview.engines import Batches, Carry, Engine, RowFilter, Stages
 from manyview.engines.memory import InMemory
 from manyview.kernels.block import Block
 from manyview.utils.types import FloatArray
@@ -159,6 +159,29 @@ class ReplayEngine:
             return known.result  # type: ignore[no-any-return]
         result = self._engine.scan_batches(visit, carry, batches, *shared, accept=accept)
         self._write(result, False, True)
+        return result
+
+    @property
+    def reads_views(self) -> bool:
+        """As the engine."""
+        return self._engine.reads_views
+
+    def scan_reduce(
+        self,
+        stages: Stages,
+        carry: T,
+        seed: int,
+        *shared: object,
+        accept: Callable[[Any], bool],
+    ) -> tuple[T, Any]:
+        """Visit each block once, or replay the recorded result."""
+        known = self._replay_next()
+        if known is not None:
+            self._remember(stages.before, shared)
+            self._n_before_labels = len(self._to_remake)
+            return known.result  # type: ignore[no-any-return]
+        result = self._engine.scan_reduce(stages, carry, seed, *shared, accept=accept)
+        self._write(result, True, True)
         return result
 
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:

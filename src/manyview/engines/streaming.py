@@ -90,6 +90,21 @@ class Streaming(InMemory):
         )
         super().load(replace(data, views=views), weights)  # type: ignore[arg-type]
 
+    @property
+    def reads_views(self) -> bool:
+        """Whether a view is on disk."""
+        return any(isinstance(view, _ReadAhead) for view in self._data.views)
+
+    def _opened(self, block: Block) -> Block:
+        """A block whose views have been read, for more than one product."""
+        views = tuple(
+            replace(view, values=np.asarray(view.values))
+            if isinstance(view.values, _Unread)
+            else view
+            for view in block.views
+        )
+        return replace(block, views=views)
+
     def _hold(self, before: Block, after: Block) -> Block:
         """Store new arrays of a block in memory or in scratch files."""
         old = {id(array) for array in _large(before)}

@@ -131,6 +131,9 @@ class Kernels(Protocol):
     def embed(self, block: Block, shrinkage: Shrinkage) -> Any:
         """ω z of eq. (Z): each b drawn towards the mean of its cluster, the shift added back."""
 
+    def embed_with_shares(self, block: Block, shrinkage: Shrinkage) -> Any:
+        """The same, and ω in a column for each group and cluster: (rows, D + G k)."""
+
     def nearest(self, block: Block, clusters: Clusters) -> NDArray[np.int32]:
         """Label each row by the cluster of least add(c), statistics frozen."""
 

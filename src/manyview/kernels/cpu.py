@@ -297,6 +297,15 @@ def embed(block: Block, shrinkage: Shrinkage) -> NDArray[Any]:
     return out
 
 
+def embed_with_shares(block: Block, shrinkage: Shrinkage) -> NDArray[Any]:
+    """ω z, and ω in the column of its group and cluster."""
+    (G, k, _), (n, D) = shrinkage.keep.shape, block.projection.shape
+    out = np.zeros((n, D + G * k), dtype=block.projection.dtype)
+    out[:, :D] = embed(block, shrinkage)
+    out[np.arange(n), D + block.group * k + block.labels] = block.weights
+    return out
+
+
 def nearest(block: Block, clusters: Clusters) -> NDArray[np.int32]:
     """Cluster of least add(c), statistics frozen."""
     labels = np.empty(len(block.labels), dtype=np.int32)

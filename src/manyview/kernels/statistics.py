@@ -117,6 +117,25 @@ class ClusterMoments:
 
 
 @dataclass(frozen=True)
+class Accumulated:
+    """What one visit of the rows gives for the next iteration."""
+
+    cross: ArraySums  # of each scaled view, X_vᵀ Z: (d_v, D)
+    sums: ArraySums  # of each scaled view, Σ ω x over each group and cluster: (d_v, G k)
+    moments: ClusterMoments  # of b at the new labels
+    squares: ArraySums = ArraySums(())  # Σ ω ‖x‖² of each scaled view, from the first visit: (V,)
+
+    def __add__(self, other: Accumulated) -> Accumulated:
+        """Of the union of two sets of rows."""
+        return Accumulated(
+            self.cross + other.cross,
+            self.sums + other.sums,
+            self.moments + other.moments,
+            self.squares + other.squares,
+        )
+
+
+@dataclass(frozen=True)
 class Moved:
     """Moments of the rows that a label step with frozen statistics has moved, before and after."""
 

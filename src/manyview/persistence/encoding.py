@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from manyview.data.scaling import ColumnMoments, ViewScaling
 from manyview.kernels.row_space import Lift
-from manyview.kernels.statistics import ArraySums, ClusterMoments, Moved
+from manyview.kernels.statistics import Accumulated, ArraySums, ClusterMoments, Moved
 from manyview.persistence.archive import DTYPES
 from manyview.solver.anchor_graph import AnchorGraph
 from manyview.solver.evidence import Calibration, Structure
@@ -34,7 +34,7 @@ RECORDS: dict[str, type[Any]] = {
     for record in (
         *(Fitted, Model, Problem, ViewScaling, ClusterMoments, AnchorGraph, BatchTotals),  # a fit
         *(Structure, Calibration),  # what it knows about itself
-        *(ArraySums, ColumnMoments, ViewColumns, Moved),  # results of passes
+        *(ArraySums, ColumnMoments, ViewColumns, Moved, Accumulated),  # results of passes
         OutlierReference,
     )
 }

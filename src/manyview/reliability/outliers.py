@@ -12,8 +12,12 @@ from numpy.typing import NDArray
 
 from manyview.data.views import MultiViewData
 from manyview.engines import Engine
+from manyview.kernels import Kernels
+from manyview.kernels.block import Block
 from manyview.kernels.row_space import holds_more, is_wide, rows_absent
+from manyview.kernels.statistics import ArraySums
 from manyview.reliability.shift import common_shares
+from manyview.solver.description import sum_clusters
 from manyview.solver.fitting import has_wide
 from manyview.solver.inference import Fitted
 from manyview.solver.initialization import coordinates_of_grams
@@ -105,7 +109,8 @@ def score_fit(
     counted: slice | NDArray[np.bool_],
     make_engine: Callable[[], Engine],
     rng: Generator,
-) -> tuple[OutlierReference, FloatArray]:
+    to_sum: Problem | None = None,
+) -> tuple[OutlierReference, FloatArray, ArraySums | None]:
     """Outlier scores of the samples of a fit, and what they are relative to.
 
     Parameters
@@ -124,6 +129,8 @@ def score_fit(
         Returns an empty engine.
     rng : Generator
         Draws the subset.
+    to_sum : Problem, optional
+        Of this problem, `sum_clusters` is made in the same pass over the samples.
 
     Returns
     -------
@@ -131,6 +138,8 @@ def score_fit(
         Small statistics; part of a model file.
     scores : ndarray of shape (n_samples,)
         Those of the subset come from bases of its other folds.
+    sums : ArraySums or None
+        The sums, if there was a pass.
     """
     part, positions = data[counted], np.arange(data.n_samples)[counted]
     # see `label_samples`; a device has no Gram matrices to share
@@ -140,12 +149,22 @@ def score_fit(
         reference, rows, scores = fit_outliers(labelled, part, make_engine, rng, engine)
     else:
         reference, rows, scores = fit_outliers(fitted, part, make_engine, rng)
+    of_all, sums = np.empty(data.n_samples), None
     if len(rows) < data.n_samples:
-        of_all = outlier_scores(engine, reference)
-    else:
-        of_all = np.empty(data.n_samples)
+        if to_sum is not None:
+            sums = engine.map_reduce(score_and_sum, reference, to_sum)
+        else:
+            engine.map_reduce(score_rows, reference)
+        of_all[:] = engine.gather("projection")[:, 0]
     of_all[positions[rows]] = scores
-    return with_threshold(reference, of_all[counted]), of_all
+    return with_threshold(reference, of_all[counted]), of_all, sums
+
+
+def score_and_sum(
+    block: Block, kernels: Kernels, reference: OutlierReference, problem: Problem
+) -> tuple[Block, ArraySums]:
+    """The visits `score_rows` and `sum_clusters` in one."""
+    return score_rows(block, kernels, reference)[0], sum_clusters(block, kernels, problem)[1]
 
 
 def _locator(

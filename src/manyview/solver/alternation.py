@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 from numpy.random import Generator
 
-from manyview.engines import Batches, Engine
+from manyview.engines import Batches, Engine, Stages
 from manyview.exceptions import DataWarning
-from manyview.kernels.statistics import ArraySums, ClusterMoments, Frozen, Moved
+from manyview.kernels.statistics import Accumulated, ArraySums, ClusterMoments, Frozen, Moved
 from manyview.metrics import adjusted_rand_of_counts
 from manyview.solver import initialization as start
 from manyview.solver.model import Model, Solution
@@ -21,16 +21,21 @@ from manyview.solver.progress import OnStep, Progress, Step
 from manyview.solver.updates import (
     Swept,
     accumulate,
+    accumulate_all,
     bound_violated,
     cluster_moments,
     compute_bounds,
     contingency,
     cost_variance,
     log_likelihood,
+    moments_ahead,
     objective,
     over_relaxed_step,
     predict,
+    predict_and_accumulate,
     project,
+    project_and_accumulate,
+    project_once,
     project_rows,
     restore_labels,
     scatter_rows,
@@ -41,9 +46,11 @@ from manyview.solver.updates import (
     update_H,
     update_Y,
     update_Y_at_once,
+    update_Y_once,
 )
 from manyview.utils.threads import limit_blas
 
+ONCE = Stages(project_once, update_Y_once, accumulate_all)
 RESTING_SHARE = 1 / 500  # share of labels that change in an iteration, at convergence
 EARLY_SHARE = 1 / 200  # the same with early stopping
 SETTLING_SHARE = 1 / 100  # the same, once the next decrease of F can be extrapolated
@@ -73,6 +80,7 @@ class Schedule:
     over_relax: bool = False  # over-relaxation: twice the step of eq. (H), if F allows
     extrapolate_stop: bool = False  # stop once the extrapolated next decrease of F is small
     batches: Batches | None = None  # of the label step; None: samples move one at a time
+    reads_once: bool = False  # an iteration on all rows, after a subset, is one visit of them
     size_prior: float = 0.0  # τ relative to the cost of a sample per dimension, if it is not known
 
 
@@ -159,12 +167,17 @@ def refine(
     sampled = coarse.model.problem
     # moments are relative to the means of the subset: keep the origin
     model = replace(coarse.model, problem=replace(problem, means=sampled.means))
-    _label(engine, model, coarse.moments.grown(problem.weight / sampled.weight))
+    moments = coarse.moments.grown(problem.weight / sampled.weight)
     goes_on = replace(
         schedule, n_init=1, initial_sweeps=1, extrapolate_stop=not schedule.stop_early
     )
+    ahead = None
+    if schedule.reads_once and not problem.scalings[0].is_smoothed:
+        model, ahead = _label_once(engine, model, moments)
+    else:
+        _label(engine, model, moments)
     run = _Run(engine, goes_on, 0, int(rng.integers(2**31)), on_step)
-    return replace(run.alternate(model), stability=coarse.stability)
+    return replace(run.alternate(model, ahead), stability=coarse.stability)
 
 
 def _is_lower(solution: Solution, best: Solution | None) -> bool:
@@ -177,6 +190,19 @@ def _label(engine: Engine, model: Model, moments: ClusterMoments) -> None:
     sizes = engine.map_reduce(predict, model, moments).arrays[0]
     if np.any(sizes == 0):
         engine.scan(start.fill_empty, sizes.astype(np.int64), 0)
+
+
+def _label_once(engine: Engine, model: Model, moments: ClusterMoments) -> tuple[Model, Accumulated]:
+    """The same in the visit that the first iteration needs; it measures the rows, too."""
+    found = engine.map_reduce(predict_and_accumulate, model, moments)
+    [squares] = found.squares.arrays
+    model = replace(model, problem=replace(model.problem, view_sum_squares=squares))
+    sizes = found.moments.rows.sum(axis=0)
+    if np.all(sizes > 0):
+        return model, found
+    engine.scan(start.fill_empty, sizes, 0)
+    now = engine.map_reduce(cluster_moments, model)
+    return model, engine.map_reduce(accumulate_all, model, shrinkage(now, model))
 
 
 def _agreement(engine: Engine, best: Solution, own: int, stashed: Iterable[int]) -> float:
@@ -212,17 +238,23 @@ class _Run:
         self._report("labels", 0, moments, model, n_moved)
         return model, moments
 
-    def alternate(self, model: Model) -> Solution:
-        """Converge the labels at the initial bases; then alternate until labels and F converge."""
+    def alternate(self, model: Model, ahead: Accumulated | None = None) -> Solution:
+        """Alternate until labels and F converge.
+
+        The labels first converge at the initial bases, unless a visit has accumulated `ahead` what
+        the first iteration needs; an iteration is then one visit of the rows, not two.
+        """
         engine, schedule = self._engine, self._schedule
-        model, moments = self.begin(model)
+        self._ahead, self._reads_once = ahead, ahead is not None
+        if ahead is None:
+            model, moments = self.begin(model)
+        else:
+            moments = ahead.moments
+            self._report("start", 0, moments, model)
         model = self._weigh(0, moments, model, 0)
         n, n_resting, converged = engine.n_samples, 0, False
         for n_iter in range(1, schedule.max_iter + 1):
-            cross = engine.map_reduce(accumulate, shrinkage(moments, model))
-            model, moments = self._turn(cross, model, n_iter)  # eq. (H); b, and n, b̄, S
-            self._report("bases", n_iter, moments, model)
-            moments, n_moved, _ = self._sweep(moments, model)  # eq. (Y)
+            model, moments, n_moved = self._update(model, moments, n_iter)  # eqs. (H), (Y)
             self._report("labels", n_iter, moments, model, n_moved)
             model = self._weigh(n_iter, moments, model, n_moved)  # eq. (α)
             is_at_rest = n_moved <= (EARLY_SHARE if schedule.stop_early else RESTING_SHARE) * n
@@ -241,6 +273,58 @@ class _Run:
             converged=converged,
             start=self._start,
         )
+
+    def _update(
+        self, model: Model, moments: ClusterMoments, n_iter: int
+    ) -> tuple[Model, ClusterMoments, int]:
+        """New bases and labels, in one visit of the rows or in two."""
+        if self._reads_once:
+            found = self._update_once(model, moments, n_iter)
+            if found is not None:
+                model, moments, n_moved = found
+                self._report("bases", n_iter, moments, model)
+                return found
+            cross = self._engine.map_reduce(
+                project_and_accumulate, model, shrinkage(moments, model)
+            ).cross
+        else:
+            cross = self._engine.map_reduce(accumulate, shrinkage(moments, model))
+        model, moments = self._turn(cross, model, n_iter)  # eq. (H); b, and n, b̄, S
+        self._report("bases", n_iter, moments, model)
+        moments, n_moved, _ = self._sweep(moments, model)  # eq. (Y)
+        return model, moments, n_moved
+
+    def _update_once(
+        self, model: Model, moments: ClusterMoments, n_iter: int
+    ) -> tuple[Model, ClusterMoments, int] | None:
+        """New bases, then projections, labels and the next C_v in one visit; None if F rose.
+
+        C_v was made with centers that are one label step old, so F is the judge: if it rose, the
+        labels are put back, and the iteration takes two visits.
+        """
+        known, self._ahead = self._ahead, None
+        if known is None:  # after an iteration of two visits
+            known = self._engine.map_reduce(accumulate_all, model, shrinkage(moments, model))
+        turned = update_H(known.cross, model)
+        if self._over_relax and n_iter > 1:
+            turned = over_relaxed_step(turned, model)
+        ahead = moments_ahead(known, turned)
+
+        def is_lower(found: Accumulated) -> bool:
+            most = self._trace[-1]
+            return objective(found.moments, turned) <= most + ROUNDED * abs(most)
+
+        with limit_blas(1):
+            (_, n_moved, _), found = self._engine.scan_reduce(
+                *(ONCE, (ahead.copy(), 0, 0), int(self._rng.integers(2**31))),
+                *(turned, shrinkage(ahead, turned)),
+                accept=is_lower,
+            )
+        if not is_lower(found):
+            self._over_relax = False
+            return None
+        self._ahead = found
+        return turned, found.moments, n_moved
 
     def _has_converged(self, n_iter: int, n_moved: int, n_resting: int) -> bool:
         """Whether labels and F have converged; for early stopping, either of them."""

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manyview.engines import Engine
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block
 from manyview.kernels.statistics import ArraySums, ClusterMoments
-from manyview.solver.model import Model, Solution
+from manyview.solver.model import Model
 from manyview.solver.problem import Problem
 from manyview.solver.updates import share_out
 from manyview.utils.types import FloatArray
@@ -23,12 +22,6 @@ class Description:
     cluster_centers: list[FloatArray]  # v: (k, d_v), before scaling; NaN if no sample has the view
     view_weights: FloatArray  # (V,)
     cluster_view_weights: FloatArray  # (k, V)
-
-
-def describe(engine: Engine, solution: Solution, n_views: int) -> Description:
-    """Cluster means and view weights, in one pass over the rows."""
-    sums = engine.map_reduce(sum_clusters, solution.model.problem)
-    return describe_sums(sums, solution.model, solution.moments, n_views)
 
 
 def describe_sums(

@@ -28,10 +28,12 @@ from manyview.solver.problem import (
     Problem,
     Settings,
     build_problem,
+    extend_problem,
     measure,
     measure_problem,
     rebuild_on,
     set_baselines,
+    warn_of_empty_views,
 )
 from manyview.solver.progress import OnStep, Progress
 from manyview.solver.scaled_rows import (
@@ -75,6 +77,8 @@ def fit(
     parts = _Parts(engine, settings, schedule, rng, on_step)
     if n_anchors > 0:
         return parts.fit_smoothed(view_names, n_subset, n_anchors, check)
+    if n_subset < engine.n_samples and schedule.reads_once:
+        return parts.fit_reading_once(view_names, n_subset, check)
     problem = build_problem(engine, settings, view_names)
     check(problem, 0)
     narrow = narrow_rows(engine, problem)
@@ -91,14 +95,19 @@ def label_samples(engine: Engine, fitted: Fitted, data: MultiViewData) -> Fitted
     samples of no weight, which it has not seen. Where the projections of the fit were made by the
     steps of `predict`, they are used.
     """
+    if not holds_projections(engine, fitted, data):
+        return fitted.label(engine, data)
+    engine.map_reduce(relabel, fitted.model, fitted.moments, fitted.least_weight)
+    return fitted
+
+
+def holds_projections(engine: Engine, fitted: Fitted, data: MultiViewData) -> bool:
+    """Whether the engine has all samples, projected by the steps of `predict`."""
     n, k = engine.n_samples, fitted.model.problem.n_clusters
     # `store_scaled`, or coordinates of row spaces
     is_stored = count_subset(n, k) == n and (fitted.anchor_graph is not None or has_wide(data))
     is_free = fitted.model.size_weight > 0  # products may subtract the mean of other rows first
-    if n < data.n_samples or is_stored or is_free:
-        return fitted.label(engine, data)
-    engine.map_reduce(relabel, fitted.model, fitted.moments, fitted.least_weight)
-    return fitted
+    return n == data.n_samples and not (is_stored or is_free)
 
 
 def has_wide(data: MultiViewData) -> bool:
@@ -127,6 +136,28 @@ class _Parts:
             one_by_one = replace(schedule, batches=None)
             coarse = solve(subset, own, one_by_one, self.rng, self.on_step)
             solution = refine(self.engine, problem, coarse, schedule, self.rng, self.on_step)
+        return solution, Fitted(solution.model, solution.moments)
+
+    def fit_reading_once(
+        self, view_names: Sequence[str], n_subset: int, check: Check
+    ) -> tuple[Solution, Fitted]:
+        """The same with one visit of all rows in an iteration.
+
+        The means are those of the subset, so that the first visit of all rows can label them.
+        """
+        engine, settings = self.engine, self.settings
+        schedule = replace(self.schedule, over_relax=True)
+        scalings = find_scalings(engine, engine, settings.scale, len(view_names))
+        n_present = apply_scalings(engine, scalings)
+        subset = self._subsample(n_subset)
+        own = measure_problem(
+            subset, settings, scalings, apply_scalings(subset, scalings, n_present)
+        )
+        check(own, 0)
+        problem = extend_problem(engine, settings, own)
+        coarse = solve(subset, own, schedule, self.rng, self.on_step)
+        solution = refine(engine, problem, coarse, schedule, self.rng, self.on_step)
+        warn_of_empty_views(scalings, solution.model.problem.view_sum_squares, view_names)
         return solution, Fitted(solution.model, solution.moments)
 
     def fit_smoothed(

@@ -90,7 +90,7 @@ def build_problem(
     if scalings is None:
         scalings = find_scalings(engine, engine, settings.scale, len(view_names))
     problem = measure_problem(engine, settings, scalings, apply_scalings(engine, scalings))
-    _warn_of_empty_views(scalings, problem.view_sum_squares, view_names)
+    warn_of_empty_views(scalings, problem.view_sum_squares, view_names)
     return problem
 
 
@@ -139,6 +139,21 @@ def rebuild_on(engine: Engine, settings: Settings, problem: Problem) -> Problem:
     return replace(rebuilt, dims=problem.dims, means=problem.means, is_far=problem.is_far)
 
 
+def extend_problem(engine: Engine, settings: Settings, sampled: Problem) -> Problem:
+    """The problem of a subset for all rows of an engine, without reading their views."""
+    engine.map_reduce(set_baselines, sampled.means, sampled.is_far)
+    weight, total_present = map(float, engine.map_reduce(count_present).arrays)
+    lam = scaled_lambda(
+        settings.lam,
+        n_views=total_present / weight,
+        n_clusters=settings.n_clusters,
+        n_spaces=len(sampled.dims),
+        exponent=settings.weight_exponent,
+        weight=weight,
+    )
+    return replace(sampled, lam=lam, weight=weight)
+
+
 def scaled_lambda(
     lam: float, *, n_views: float, n_clusters: int, n_spaces: int, exponent: float, weight: float
 ) -> float:
@@ -169,7 +184,7 @@ def _is_far(scaling: ViewScaling, mean: FloatArray, mean_square: float) -> bool:
     return length > FAR * max(mean_square - length, 0.0)
 
 
-def _warn_of_empty_views(
+def warn_of_empty_views(
     scalings: Sequence[ViewScaling], view_sum_squares: FloatArray, view_names: Sequence[str]
 ) -> None:
     """Warn about views that are all zero, probably by mistake."""
@@ -189,6 +204,16 @@ def set_baselines(
         for view, mean, far in zip(block.views, means, is_far, strict=True)
     )
     return replace(block, views=views), ArraySums(())
+
+
+def count_present(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:
+    """Σ ω, and Σ ω u of the scaled views present."""
+    weights = block.weights
+    n_present = sum(
+        float(weights.sum() if view.factor is None else (weights * (view.factor > 0)).sum())
+        for view in block.views
+    )
+    return block, ArraySums((np.array(float(weights.sum())), np.array(n_present)))
 
 
 def measure(block: Block, kernels: Kernels) -> tuple[Block, ArraySums]:

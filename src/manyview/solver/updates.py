@@ -2,7 +2,7 @@
 
 Z has a closed form per cluster (Z), so it is computed from b on the fly and never stored. F is a
 function of the cluster moments, so convergence checks, restarts and weights need no data. The label
-step needs b, not X: an iteration visits X twice, once for each product.
+step needs b, not X: an iteration visits X twice, once for each product, or once with both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,14 @@ from scipy.sparse import csr_array
 from manyview.exceptions import ViewError
 from manyview.kernels import Kernels
 from manyview.kernels.block import Block, Shrinkage, ViewRows
-from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters, Frozen, Moved
+from manyview.kernels.statistics import (
+    Accumulated,
+    ArraySums,
+    ClusterMoments,
+    Clusters,
+    Frozen,
+    Moved,
+)
 from manyview.solver.model import Model
 from manyview.solver.problem import TINY
 from manyview.utils.threads import side_by_side
@@ -119,6 +126,77 @@ def bound_violated(
 def accumulate(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, ArraySums]:
     """C_v = X_vᵀ diag(ω) Z, with Z made on the fly from b, eq. (Z)."""
     return block, kernels.accumulate(block.views, kernels.embed(block, shrink))
+
+
+def predict_and_accumulate(
+    block: Block, kernels: Kernels, model: Model, moments: ClusterMoments
+) -> tuple[Block, Accumulated]:
+    """The labels of `predict`, what the next iteration needs of the rows, and their squares."""
+    block = predict(block, kernels, model, moments)[0]
+    block, found = accumulate_all(block, kernels, model, shrinkage(moments, model))
+    squares = [kernels.total_squares(view, block.weights)[1] for view in block.views]
+    return block, replace(found, squares=ArraySums((np.array(squares),)))
+
+
+def project_and_accumulate(
+    block: Block, kernels: Kernels, model: Model, shrink: Shrinkage
+) -> tuple[Block, Accumulated]:
+    """The same at the labels as they are."""
+    block = replace(block, projection=_project(block, kernels, model))
+    return accumulate_all(block, kernels, model, shrink)
+
+
+def accumulate_all(
+    block: Block, kernels: Kernels, model: Model, shrink: Shrinkage
+) -> tuple[Block, Accumulated]:
+    """C_v, the sums of the clusters in each scaled view, and the moments of b."""
+    like = model.problem.empty_moments()
+    G, k, D = like.mean.shape
+    if G * k <= D:
+        wide = kernels.accumulate(block.views, kernels.embed_with_shares(block, shrink)).arrays
+        cross, sums = ArraySums(tuple(C[:, :D] for C in wide)), [C[:, D:] for C in wide]
+    else:
+        cross = kernels.accumulate(block.views, kernels.embed(block, shrink))
+        shares = kernels.cluster_shares(
+            replace(block, labels=block.group * k + block.labels), G * k
+        )
+        sums = [kernels.shared_sums(view, shares).T for view in block.views]
+    return block, Accumulated(cross, ArraySums(tuple(sums)), kernels.moments(block, like))
+
+
+def project_once(
+    block: Block, kernels: Kernels, model: Model, shrink: Shrinkage
+) -> tuple[Block, ArraySums]:
+    """First stage of the one visit of an iteration: b."""
+    return project_rows(block, kernels, model)
+
+
+def update_Y_once(
+    block: Block, kernels: Kernels, carry: Swept, order: IntArray, model: Model, shrink: Shrinkage
+) -> tuple[Block, Swept]:
+    """Second stage: the label step, from the moments that are known before the visit."""
+    return update_Y(block, kernels, carry, order, model)
+
+
+def moments_ahead(found: Accumulated, model: Model) -> ClusterMoments:
+    """Moments at new bases before any row is visited: means from the sums; scatters as they were.
+
+    b̄_c = Σ_v H_vᵀ s_vc / (u n_c) − shift, with s the cluster sums in the views.
+    """
+    problem, before = model.problem, found.moments
+    (G, k, D), n = before.mean.shape, before.count
+    u = problem.n_present
+    is_complete = G == 1 and u[0] == problem.n_scalings
+    total = np.zeros((G * k, D))
+    for s, mean, H in zip(found.sums.arrays, problem.means, model.bases, strict=True):
+        # relative to the mean row, against cancellation
+        near = s - np.outer(mean, n) if is_complete else s
+        total += near.T @ H
+    mass = (u[:, None] * n)[:, :, None]
+    mean = np.divide(total.reshape(G, k, D), mass, out=np.zeros((G, k, D)), where=mass > 0)
+    if not is_complete:
+        mean = np.where(mass > 0, mean - model.shift, 0)
+    return replace(before, mean=mean)
 
 
 def embed(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, ArraySums]:

@@ -9,6 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import cache
+from itertools import islice
 from typing import TypeVar
 
 import numpy as np
@@ -16,6 +17,8 @@ from threadpoolctl import ThreadpoolController
 
 A = TypeVar("A")
 B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
 SMALL_PRODUCT = 2e8  # multiplications
 SMALL_TASKS = 5e6  # multiplications; below, threads cost more than they gain
 _allowed: ContextVar[int | None] = ContextVar("allowed", default=None)
@@ -75,6 +78,34 @@ def side_by_side(task: Callable[[A], B], items: Sequence[A], size: float = np.in
                 if len(waiting) > n_workers:
                     yield waiting.popleft().result()
             yield from (future.result() for future in waiting)
+
+
+def in_stages(
+    first: Callable[[A], B], second: Callable[[B], C], third: Callable[[C], D], items: Sequence[A]
+) -> Iterator[D]:
+    """`third(second(first(item)))` of each item, in their order.
+
+    The second stage is called for one item after the other; the others in parallel threads, for a
+    few items at a time, with one thread of BLAS in each.
+    """
+    n_workers = min(n_threads(), len(items))
+    with limit_blas(1):
+        if n_workers < 2:
+            yield from (third(second(first(item))) for item in items)
+            return
+        begun: deque[Future[B]] = deque()
+        ended: deque[Future[D]] = deque()
+        to_begin = iter(items)
+        with ThreadPoolExecutor(n_workers) as pool:
+            for item in islice(to_begin, n_workers):
+                begun.append(pool.submit(first, item))
+            while begun:
+                between = begun.popleft().result()
+                begun.extend(pool.submit(first, item) for item in islice(to_begin, 1))
+                ended.append(pool.submit(third, second(between)))
+                if len(ended) > 1:
+                    yield ended.popleft().result()
+            yield from (future.result() for future in ended)
 
 
 def _blas_threads() -> int:

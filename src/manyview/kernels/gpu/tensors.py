@@ -310,6 +310,15 @@ class TensorKernels:
             out *= block.weights.to(b.dtype)[:, None]
         return out
 
+    def embed_with_shares(self, block: Block, shrinkage: Shrinkage) -> Tensor:
+        """ω z, and ω in the column of its group and cluster."""
+        z = self.embed(block, shrinkage)
+        G, k, _ = shrinkage.keep.shape
+        shares = torch.zeros((len(z), G * k), dtype=z.dtype, device=z.device)
+        which = block.labels.long() if G == 1 else block.group * k + block.labels
+        shares.scatter_(1, which[:, None], block.weights.to(z.dtype)[:, None])
+        return torch.cat([z, shares], dim=1)
+
     # the label step
 
     def nearest(self, block: Block, clusters: Clusters) -> Tensor:

@@ -1,0 +1,157 @@
+"""An iteration in one visit of the rows, beside the one in two visits."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from manyview import OMVCDR, open_rows
+from manyview.datasets import make_multiview_blobs
+from manyview.kernels.block import CHUNK_ROWS
+from manyview.solver import alternation, fitting
+from manyview.solver.updates import (
+    accumulate,
+    accumulate_all,
+    moments_ahead,
+    over_relaxed_step,
+    project,
+    shrinkage,
+    update_H,
+)
+from solver.test_updates import posed, problems
+
+SETTINGS = {"scale": None, "n_init": 1, "random_state": 0, "check_structure": False}
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two views of five chunks on disk, and as arrays."""
+    found = make_multiview_blobs(
+        5 * CHUNK_ROWS + 60, (12, 20), n_clusters=6, cluster_std=4.0, random_state=0
+    )
+    for v, X in enumerate(found.data.views):
+        np.save(tmp_path / f"{v}.npy", X)
+    return [tmp_path / "0.npy", tmp_path / "1.npy"]
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch):
+    monkeypatch.setattr(fitting, "SAMPLE_ROWS", 1000)
+
+
+def count_reads(monkeypatch, files):
+    """Bytes read from the files so far, relative to their size, as the item of a list."""
+    total, size = [0.0], sum(open_rows(file).nbytes for file in files)
+    kind = type(open_rows(files[0]))
+    read = kind.read
+
+    def note(self, rows, out=None):
+        values = read(self, rows) if out is None else read(self, rows, out)
+        total[0] += values.nbytes / size
+        return values
+
+    monkeypatch.setattr(kind, "read", note)
+    return total
+
+
+@given(problems())
+def test_means_at_new_bases_are_known_before_the_rows_are_visited(case):
+    data, k, weights = case
+    engine, model, moments = posed(data, k, weights=weights)
+    found = engine.map_reduce(accumulate_all, model, shrinkage(moments, model))
+    np.testing.assert_allclose(found.moments.mean, moments.mean, atol=1e-10)
+    cross = engine.map_reduce(accumulate, shrinkage(moments, model))
+    for once, twice in zip(found.cross.arrays, cross.arrays, strict=True):
+        np.testing.assert_allclose(once, twice, atol=1e-10 * (1 + np.abs(twice).max()))
+    turned = over_relaxed_step(update_H(found.cross, model), model)
+    ahead, visited = moments_ahead(found, turned), engine.map_reduce(project, turned)
+    np.testing.assert_array_equal(ahead.count, visited.count)
+    scale = 1 + max(np.abs(np.nan_to_num(X)).max() for X in data.views)
+    np.testing.assert_allclose(ahead.mean, visited.mean, atol=1e-9 * scale)
+
+
+def test_a_visit_is_a_projection_a_sweep_and_the_sums_at_its_end(engine, rng):
+    found = make_multiview_blobs(3 * CHUNK_ROWS + 50, (6, 9), n_clusters=4, random_state=0)
+    other, model, moments = posed(found.data, 4, engine=engine)
+    known = other.map_reduce(accumulate_all, model, shrinkage(moments, model))
+    turned = update_H(known.cross, model)
+    ahead = moments_ahead(known, turned)
+    before = other.gather("labels").copy()
+    shared = (turned, shrinkage(ahead, turned))
+    start = (ahead.copy(), 0, 0)
+    _, refused = other.scan_reduce(alternation.ONCE, start, 7, *shared, accept=lambda _: False)
+    np.testing.assert_array_equal(other.gather("labels"), before)
+    start = (ahead.copy(), 0, 0)
+    (_, n_moved, n_seen), taken = other.scan_reduce(
+        alternation.ONCE, start, 7, *shared, accept=lambda _: True
+    )
+    assert n_seen == other.n_samples
+    after = other.gather("labels")
+    assert n_moved > 0
+    assert np.any(after != before)
+    np.testing.assert_array_equal(refused.moments.mean, taken.moments.mean)
+    now = other.map_reduce(project, turned)
+    np.testing.assert_allclose(taken.moments.mean, now.mean, atol=1e-10)
+    np.testing.assert_allclose(taken.moments.scatter, now.scatter, rtol=1e-8, atol=1e-8)
+    cross = other.map_reduce(accumulate, shared[1])
+    for once, twice in zip(taken.cross.arrays, cross.arrays, strict=True):
+        np.testing.assert_allclose(once, twice, atol=1e-9 * np.abs(twice).max())
+
+
+def test_an_iteration_reads_each_file_once_and_reaches_the_same_objective(files, monkeypatch):
+    reads = count_reads(monkeypatch, files)
+
+    def fit(**more):
+        reads[0] = 0.0
+        few = {"engine": "stream", "memory_limit": 5e6}  # a chunk at a time
+        return OMVCDR(6, **few, **SETTINGS, **more).fit(files), reads[0]
+
+    def fit_twice(**more):
+        with pytest.warns(match="max_iter"):
+            (_, n_few), (model, n_more) = (fit(tol=0, max_iter=n_iter, **more) for n_iter in (2, 7))
+        return model, n_more, n_more - n_few
+
+    once, n_once, more = fit_twice()
+    assert more == pytest.approx(5, abs=1)  # a block may be held or read ahead
+    twice, n_twice, _ = fit_twice(n_passes=2)
+    assert n_once <= 0.6 * n_twice
+    assert once.objective_ <= twice.objective_ * (1 + 1e-4)
+    np.testing.assert_array_equal(once.predict(files), once.labels_)
+    for file, centers in zip(files, once.cluster_centers_, strict=True):
+        X = np.load(file)
+        means = [X[once.labels_ == c].mean(axis=0) for c in range(6)]
+        np.testing.assert_allclose(centers, means, atol=1e-10)
+
+
+def test_one_pass_in_memory_gives_the_labels_of_files(files):
+    views = [np.load(file) for file in files]
+    here = OMVCDR(6, engine="memory", n_passes=1, **SETTINGS).fit(views)
+    there = OMVCDR(6, engine="stream", memory_limit=5e6, **SETTINGS).fit(files)
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-10)
+
+
+def test_one_pass_with_labels_in_batches_is_refused(files):
+    with pytest.raises(ValueError, match="Pass label_step='sequential' or n_passes=2"):
+        OMVCDR(6, n_passes=1, label_step="parallel", **SETTINGS).fit(files)
+
+
+def test_where_F_rose_the_labels_are_put_back_and_the_iteration_takes_two_visits(
+    files, monkeypatch
+):
+    tried = []
+
+    def wrong(found, model):
+        """Means of other clusters, every other time."""
+        tried.append(1)
+        ahead = moments_ahead(found, model)
+        return replace(ahead, mean=ahead.mean[:, ::-1]) if len(tried) % 2 else ahead
+
+    monkeypatch.setattr(alternation, "moments_ahead", wrong)
+    model = OMVCDR(6, engine="stream", tol=0, max_iter=8, **SETTINGS)
+    with pytest.warns(match="max_iter"):
+        model.fit(files)
+    assert len(tried) == 8
+    assert np.all(np.diff(model.objective_history_) <= 1e-9 * model.objective_)
+    np.testing.assert_array_equal(model.predict(files), model.labels_)
