@@ -69,6 +69,7 @@ class Job:
     memory_limit: float | None = None
     checkpoint: Path | None = None
     labels: Path | None = None  # file that they are written to
+    n_passes: int | str = "auto"
 
 
 def make_file(path: Path, n_rows: int) -> None:
@@ -123,6 +124,7 @@ def fit_once(job: Job) -> dict[str, Any]:
         random_state=0,
         engine=job.engine,
         memory_limit=job.memory_limit,
+        n_passes=job.n_passes,
     )
     before = _storage_bytes()
     times, cost = peak_of(lambda: iteration_times(model, X, checkpoint=job.checkpoint))
