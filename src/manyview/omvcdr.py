@@ -130,8 +130,9 @@ class OMVCDR(
         Maximum number of iterations of a start.
     tol : float, default=1e-5
         Relative tolerance: a start converges when the objective decreases by less than this share
-        of its value. The refinement on all samples, after starts on a subset, stops early once the
-        next decrease is expected to be smaller.
+        of its value. Starts on a subset and the refinement on all samples stop earlier: once the
+        next decrease is expected to be smaller, or below 100 and 30 times this share of the
+        decrease so far.
     random_state : int, RandomState or None, default=None
         Seed of the starts and of the order of the label sweeps.
     engine : {"auto", "memory", "stream"}, default="auto"

@@ -79,6 +79,7 @@ class Schedule:
     stop_early: bool = False  # stop once labels or F converge
     over_relax: bool = False  # over-relaxation: twice the step of eq. (H), if F allows
     extrapolate_stop: bool = False  # stop once the extrapolated next decrease of F is small
+    gain_stop: float = 0.0  # stop once a decrease is this small, relative to `tol` and all so far
     batches: Batches | None = None  # of the label step; None: samples move one at a time
     reads_once: bool = False  # an iteration on all rows, after a subset, is one visit of them
     size_prior: float = 0.0  # τ relative to the cost of a sample per dimension, if it is not known
@@ -177,7 +178,8 @@ def refine(
     else:
         _label(engine, model, moments)
     run = _Run(engine, goes_on, 0, int(rng.integers(2**31)), on_step)
-    return replace(run.alternate(model, ahead), stability=coarse.stability)
+    first = coarse.history[0] * problem.weight / sampled.weight
+    return replace(run.alternate(model, ahead, first), stability=coarse.stability)
 
 
 def _is_lower(solution: Solution, best: Solution | None) -> bool:
@@ -238,8 +240,10 @@ class _Run:
         self._report("labels", 0, moments, model, n_moved)
         return model, moments
 
-    def alternate(self, model: Model, ahead: Accumulated | None = None) -> Solution:
-        """Alternate until labels and F converge.
+    def alternate(
+        self, model: Model, ahead: Accumulated | None = None, first: float | None = None
+    ) -> Solution:
+        """Alternate until labels and F converge; F has fallen from `first`, or from now on.
 
         The labels first converge at the initial bases, unless a visit has accumulated `ahead` what
         the first iteration needs; an iteration is then one visit of the rows, not two.
@@ -252,6 +256,7 @@ class _Run:
             moments = ahead.moments
             self._report("start", 0, moments, model)
         model = self._weigh(0, moments, model, 0)
+        self._first = self._trace[0] if first is None else first
         n, n_resting, converged = engine.n_samples, 0, False
         for n_iter in range(1, schedule.max_iter + 1):
             model, moments, n_moved = self._update(model, moments, n_iter)  # eqs. (H), (Y)
@@ -335,7 +340,11 @@ class _Run:
         if schedule.extrapolate_stop and is_settling:
             before = self._fall(-2)
             fall *= min(STILL_TO_FALL * fall / before, 1.0) if before > 0 else 1.0
-        return is_over or fall <= schedule.tol
+        enough = schedule.tol
+        if is_settling and schedule.gain_stop > 0:
+            gained = 1 - self._trace[-1] / self._first
+            enough *= max(schedule.gain_stop * gained, 1.0)
+        return is_over or fall <= enough
 
     def _turn(self, cross: ArraySums, model: Model, n_iter: int) -> tuple[Model, ClusterMoments]:
         """New bases, and the moments of b at them, with over-relaxation.

@@ -56,6 +56,8 @@ SLIGHTLY = 0.03  # or this, if the other clusters hardly keep neighbors together
 LOOSE = 0.8  # assortativity below which they do not
 FREE_COUPLING = 5.0  # of λ: no preference for equal sizes
 SIZE_PRIOR = 0.7  # a mixture's would be 2, but labels that are not soft empty small clusters
+GAIN = 30  # a decrease of F ends a refinement: relative to `tol` and to the decrease so far
+SUBSET_GAIN = 100  # the same of starts on a subset, which are refined
 SAMPLE_ROWS = 10_000  # size of the subset for starts and anchors,
 ROWS_PER_CLUSTER = 10  # and its minimum per cluster
 
@@ -127,15 +129,13 @@ class _Parts:
 
     def fit_unsmoothed(self, problem: Problem, n_subset: int) -> tuple[Solution, Fitted]:
         """Starts on a subset, if there are more rows, and refinement on all."""
-        schedule = replace(self.schedule, over_relax=True)
         subset = self._subsample(n_subset)
         if subset is self.engine:
+            schedule = replace(self.schedule, over_relax=True)
             solution = solve(subset, problem, schedule, self.rng, self.on_step)
         else:
             own = rebuild_on(subset, self.settings, problem)
-            one_by_one = replace(schedule, batches=None)
-            coarse = solve(subset, own, one_by_one, self.rng, self.on_step)
-            solution = refine(self.engine, problem, coarse, schedule, self.rng, self.on_step)
+            solution = self._solve_and_refine(subset, own, problem)
         return solution, Fitted(solution.model, solution.moments)
 
     def fit_reading_once(
@@ -146,7 +146,6 @@ class _Parts:
         The means are those of the subset, so that the first visit of all rows can label them.
         """
         engine, settings = self.engine, self.settings
-        schedule = replace(self.schedule, over_relax=True)
         scalings = find_scalings(engine, engine, settings.scale, len(view_names))
         n_present = apply_scalings(engine, scalings)
         subset = self._subsample(n_subset)
@@ -155,10 +154,17 @@ class _Parts:
         )
         check(own, 0)
         problem = extend_problem(engine, settings, own)
-        coarse = solve(subset, own, schedule, self.rng, self.on_step)
-        solution = refine(engine, problem, coarse, schedule, self.rng, self.on_step)
+        solution = self._solve_and_refine(subset, own, problem)
         warn_of_empty_views(scalings, solution.model.problem.view_sum_squares, view_names)
         return solution, Fitted(solution.model, solution.moments)
+
+    def _solve_and_refine(self, subset: Engine, own: Problem, problem: Problem) -> Solution:
+        """Starts on a subset, which stop early, and refinement of the best on all rows."""
+        schedule = replace(self.schedule, over_relax=True)
+        short = replace(schedule, batches=None, gain_stop=SUBSET_GAIN)
+        coarse = solve(subset, own, short, self.rng, self.on_step)
+        long = replace(schedule, gain_stop=GAIN)
+        return refine(self.engine, problem, coarse, long, self.rng, self.on_step)
 
     def fit_smoothed(
         self, view_names: Sequence[str], n_subset: int, n_anchors: int, check: Check
