@@ -8,7 +8,9 @@ from hypothesis import given
 
 from manyview import OMVCDR, open_rows
 from manyview.datasets import make_multiview_blobs
+from manyview.engines import Batches
 from manyview.kernels.block import CHUNK_ROWS
+from manyview.kernels.statistics import Frozen
 from manyview.solver import alternation, fitting
 from manyview.solver.updates import (
     accumulate,
@@ -19,6 +21,7 @@ from manyview.solver.updates import (
     shrinkage,
     update_H,
 )
+from manyview.utils.threads import limit_threads
 from solver.test_updates import posed, problems
 
 SETTINGS = {"scale": None, "n_init": 1, "random_state": 0, "check_structure": False}
@@ -132,9 +135,45 @@ def test_one_pass_in_memory_gives_the_labels_of_files(files):
     assert there.objective_ == pytest.approx(here.objective_, rel=1e-10)
 
 
-def test_one_pass_with_labels_in_batches_is_refused(files):
-    with pytest.raises(ValueError, match="Pass label_step='sequential' or n_passes=2"):
-        OMVCDR(6, n_passes=1, label_step="parallel", **SETTINGS).fit(files)
+def test_one_pass_in_batches_gives_the_same_labels_from_files_and_on_threads(files):
+    views = [np.load(file) for file in files]
+    few = {"n_passes": 1, "label_step": "parallel", **SETTINGS}
+    with limit_threads(1):
+        here = OMVCDR(6, engine="memory", **few).fit(views)
+    with limit_threads(3):
+        there = OMVCDR(6, engine="stream", memory_limit=5e6, **few).fit(files)
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-10)
+    np.testing.assert_array_equal(here.predict(views), here.labels_)
+    two = OMVCDR(6, **{**few, "n_passes": 2}).fit(views)
+    assert here.objective_ <= two.objective_ * (1 + 1e-3)
+
+
+def test_a_visit_in_batches_is_a_projection_moves_and_the_sums_at_its_end(engine):
+    found = make_multiview_blobs(9 * CHUNK_ROWS + 50, (6, 9), n_clusters=4, random_state=0)
+    other, model, moments = posed(found.data, 4, engine=engine)
+    known = other.map_reduce(accumulate_all, model, shrinkage(moments, model))
+    turned = update_H(known.cross, model)
+    ahead = moments_ahead(known, turned)
+    before, shared = other.gather("labels").copy(), (turned, shrinkage(ahead, turned))
+    carry, batches = Frozen(ahead, 1), Batches()
+    assert other.splits_into(batches)
+
+    def visit(*, accepted):
+        return other.reduce_batches(
+            alternation.ONCE, carry, batches, *shared, accept=lambda _: accepted
+        )
+
+    visit(accepted=False)
+    np.testing.assert_array_equal(other.gather("labels"), before)
+    moved, taken = visit(accepted=True)
+    assert moved.n_moved == np.count_nonzero(other.gather("labels") != before) > 0
+    now = other.map_reduce(project, turned)
+    np.testing.assert_allclose(taken.moments.mean, now.mean, atol=1e-10)
+    np.testing.assert_allclose(taken.moments.scatter, now.scatter, rtol=1e-8, atol=1e-8)
+    cross = other.map_reduce(accumulate, shared[1])
+    for once, twice in zip(taken.cross.arrays, cross.arrays, strict=True):
+        np.testing.assert_allclose(once, twice, atol=1e-9 * np.abs(twice).max())
 
 
 def test_where_F_rose_the_labels_are_put_back_and_the_iteration_takes_two_visits(

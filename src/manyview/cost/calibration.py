@@ -48,6 +48,7 @@ TIMED = (
     "scan",
     "scan_batches",
     "scan_reduce",
+    "reduce_batches",
     "gather",
 )  # methods of an engine
 N_BLOCKS = 6  # of a streamed calibration: one that fits into a block would read it once

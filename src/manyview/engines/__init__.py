@@ -66,7 +66,8 @@ class Batches:
     """Division of the rows for a label step with frozen statistics.
 
     A shard is a range of chunks; its batches are interleaved chunks, so that sorted rows are mixed.
-    Both depend on the number of samples alone, never on blocks, threads or workers.
+    Both depend on the number of samples alone, never on blocks, threads or workers. Where each row
+    is read once, batches are consecutive rows, which depend on the width of the views, too.
     """
 
     n_shards: int = 1
@@ -75,6 +76,11 @@ class Batches:
     def finer(self) -> Batches:
         """More batches, one after the other."""
         return Batches(1, MORE_BATCHES * self.n_batches)
+
+    def rows_at_once(self, n_samples: int, unit: int) -> int:
+        """Consecutive rows of a batch: a power of two times as many as a block in memory has."""
+        most = n_samples / (MORE_BATCHES * self.n_batches)
+        return unit << max(int(np.log2(max(most / unit, 1))), 0)
 
     def shards(self, n_samples: int) -> list[range]:
         """Chunks of each shard."""
@@ -90,10 +96,15 @@ class Batches:
 
 @dataclass(frozen=True)
 class Stages:
-    """Parts of a visit that reads each block once: `step` is for one block after the other."""
+    """Parts of a visit that reads each block once.
+
+    `step` is for one block after the other, and returns the carry; `step_at_once` is for all blocks
+    of a batch, and its results are summed.
+    """
 
     before: Callable[..., tuple[Block, Any]]  # (block, kernels, *shared)
     step: Callable[..., tuple[Block, Any]]  # (block, kernels, carry, order of rows, *shared)
+    step_at_once: Callable[..., tuple[Block, Any]]  # (block, kernels, carry, *shared)
     after: Callable[..., tuple[Block, Any]]  # (block, kernels, *shared); its results are summed
 
 
@@ -175,6 +186,9 @@ class Engine(Protocol):
         batch it is `carry.after(result)`. If the sum is not accepted, all labels are put back.
         """
 
+    def splits_into(self, batches: Batches) -> bool:
+        """Whether batches of consecutive rows are whole blocks."""
+
     @property
     def reads_views(self) -> bool:
         """Whether visits read the views again, so that one is better than two."""
@@ -192,6 +206,16 @@ class Engine(Protocol):
         Chunks come in order, the rows of a chunk in a random one by `seed`. If the sum is not
         accepted, all labels are put back; projections are those of `before`.
         """
+
+    def reduce_batches(
+        self,
+        stages: Stages,
+        carry: Carry[Any],
+        batches: Batches,
+        *shared: object,
+        accept: Callable[[Any], bool],
+    ) -> tuple[Any, Any]:
+        """The same, passing a carry from batch to batch; also sum the results of the step."""
 
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
         """Collect one array with a sample axis, in the order of the rows."""
@@ -240,14 +264,14 @@ def choose_batches(label_step: str, engine: Engine) -> Batches | None:
 
 def choose_passes(n_passes: int | str, batches: Batches | None, engine: Engine) -> int:
     """Visits of all rows in an iteration: one where views are read anew in each."""
-    if n_passes == 1 and batches is not None:
+    if n_passes == "auto":
+        return 1 if engine.reads_views else 2
+    if n_passes == 1 and batches is not None and not engine.splits_into(batches):
         msg = (
-            "n_passes=1 was asked for with a parallel label step, which needs the projections of "
-            "all rows before it begins. Pass label_step='sequential' or n_passes=2."
+            "n_passes=1 was asked for, but the device holds the views in larger blocks than the "
+            "batches of a parallel label step. Pass n_passes=2 or 'auto'."
         )
         raise ValueError(msg)
-    if n_passes == "auto":
-        return 1 if engine.reads_views and batches is None else 2
     return int(n_passes)
 
 

@@ -49,8 +49,9 @@ class InMemory:
         """Split the rows into blocks of whole chunks; views on disk are read."""
         self._data = self._loaded(data)
         self.n_samples = data.n_samples
+        self._unit_rows = rows_per_block(sum(data.n_features) * data.dtype.itemsize)
         if self._block_rows is None:
-            self._block_rows = rows_per_block(sum(data.n_features) * data.dtype.itemsize)
+            self._block_rows = self._unit_rows
         assert self._block_rows % CHUNK_ROWS == 0
         self._blocks = []
         n = self.n_samples
@@ -198,9 +199,7 @@ class InMemory:
             return visit(block, self.kernels, *shared)
 
         self.changed = frozenset()
-        is_wide = len(self._blocks) >= n_threads()
-        visits = self._map(go, self._blocks) if is_wide else map(go, self._blocks)
-        for position, (after, result) in enumerate(visits):
+        for position, (after, result) in enumerate(self._side_by_side(go, self._blocks)):
             before = self._blocks[position]
             if after is not before:
                 self.changed |= {
@@ -208,6 +207,10 @@ class InMemory:
                 }
                 self._blocks[position] = self._hold(before, after)
             yield result
+
+    def _side_by_side(self, task: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
+        """Tasks of blocks in parallel, if there are as many as threads."""
+        return self._map(task, items) if len(items) >= n_threads() else map(task, items)
 
     def _hold(self, before: Block, after: Block) -> Block:
         """Store an updated block; here it stays in memory."""
@@ -297,14 +300,60 @@ class InMemory:
             return position, *stages.after(block, self.kernels, *shared)
 
         for position, block, result in self._in_stages(begin, sweep, end):
-            old = self._blocks[position]
-            self._blocks[position] = self._hold(
-                old, replace(block, views=old.views, given=old.given)
-            )
+            self._close(position, block)
             total = result if total is None else total + result
         if not accept(total):
             self._put_back(before)
         return carry, total
+
+    def reduce_batches(
+        self,
+        stages: Stages,
+        carry: Carry[Any],
+        batches: Batches,
+        *shared: object,
+        accept: Callable[[Any], bool],
+    ) -> tuple[Any, Any]:
+        """Visit each block once: the blocks of a batch in parallel."""
+        before, steps, total = [block.labels for block in self._blocks], None, None
+        self.changed = frozenset({"labels", "projection"})
+
+        def go(position: int, own: Carry[Any]) -> tuple[int, Block, Any, Any]:
+            block = stages.before(self._opened(self._blocks[position]), self.kernels, *shared)[0]
+            block, moved = stages.step_at_once(block, self.kernels, own, *shared)
+            block, result = stages.after(block, self.kernels, *shared)
+            return position, block, moved, result
+
+        positions = range(len(self._blocks))
+        for batch in self._batches_of_blocks(batches):
+            of_batch = None
+            tasks = self._side_by_side(partial(go, own=carry), positions[batch])
+            for position, block, moved, result in tasks:
+                self._close(position, block)
+                of_batch = moved if of_batch is None else of_batch + moved
+                total = result if total is None else total + result
+            carry = carry.after(of_batch)
+            steps = of_batch if steps is None else steps + of_batch
+        if not accept(total):
+            self._put_back(before)
+        return steps, total
+
+    def _batches_of_blocks(self, batches: Batches) -> Iterator[slice]:
+        """Positions of the blocks of each batch."""
+        assert self._block_rows is not None
+        n_blocks = batches.rows_at_once(self.n_samples, self._unit_rows) // self._block_rows
+        for start in range(0, len(self._blocks), n_blocks):
+            yield slice(start, start + n_blocks)
+
+    def splits_into(self, batches: Batches) -> bool:
+        """Whether batches of consecutive rows are whole blocks."""
+        assert self._block_rows is not None
+        return batches.rows_at_once(self.n_samples, self._unit_rows) % self._block_rows == 0
+
+    def _close(self, position: int, block: Block) -> None:
+        """Keep what a visit that has read the views of a block made of it."""
+        old = self._blocks[position]
+        self._blocks[position] = self._hold(old, replace(block, views=old.views, given=old.given))
 
     def _in_stages(
         self, begin: Callable[[int], A], sweep: Callable[[A], A], end: Callable[[A], B]

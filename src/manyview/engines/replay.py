@@ -184,6 +184,28 @@ class ReplayEngine:
         self._write(result, True, True)
         return result
 
+    def reduce_batches(
+        self,
+        stages: Stages,
+        carry: Carry[Any],
+        batches: Batches,
+        *shared: object,
+        accept: Callable[[Any], bool],
+    ) -> tuple[Any, Any]:
+        """The same in batches."""
+        known = self._replay_next()
+        if known is not None:
+            self._remember(stages.before, shared)
+            self._n_before_labels = len(self._to_remake)
+            return known.result  # type: ignore[no-any-return]
+        result = self._engine.reduce_batches(stages, carry, batches, *shared, accept=accept)
+        self._write(result, True, True)
+        return result
+
+    def splits_into(self, batches: Batches) -> bool:
+        """As the engine."""
+        return self._engine.splits_into(batches)
+
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
         """Collect one array with a sample axis; during replay, the labels after all passes."""
         if self._is_behind and field == "labels" and self._next() is not None:

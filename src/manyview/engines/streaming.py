@@ -58,7 +58,9 @@ class Plan:
             )
             raise MemoryLimitError(msg)
         if block_rows is None:
-            block_rows = rows_per_block(row_bytes, min(BLOCK_BYTES, free / 2 / BLOCKS_HELD))
+            most = rows_per_block(row_bytes, min(BLOCK_BYTES, free / 2 / BLOCKS_HELD))
+            unit = rows_per_block(row_bytes)  # of which a block is a part, as batches are of blocks
+            block_rows = max(n for n in range(CHUNK_ROWS, most + 1, CHUNK_ROWS) if unit % n == 0)
         return cls(block_rows, free - BLOCKS_HELD * block_rows * row_bytes)
 
 

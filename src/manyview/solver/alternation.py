@@ -46,11 +46,12 @@ from manyview.solver.updates import (
     update_H,
     update_Y,
     update_Y_at_once,
+    update_Y_of_batch,
     update_Y_once,
 )
 from manyview.utils.threads import limit_blas
 
-ONCE = Stages(project_once, update_Y_once, accumulate_all)
+ONCE = Stages(project_once, update_Y_once, update_Y_of_batch, accumulate_all)
 RESTING_SHARE = 1 / 500  # share of labels that change in an iteration, at convergence
 EARLY_SHARE = 1 / 200  # the same with early stopping
 SETTLING_SHARE = 1 / 100  # the same, once the next decrease of F can be extrapolated
@@ -315,17 +316,28 @@ class _Run:
             turned = over_relaxed_step(turned, model)
         ahead = moments_ahead(known, turned)
 
-        def is_lower(found: Accumulated) -> bool:
-            most = self._trace[-1]
-            return objective(found.moments, turned) <= most + ROUNDED * abs(most)
+        has_rows = ahead.rows.sum(axis=0) > 0
 
-        with limit_blas(1):
-            (_, n_moved, _), found = self._engine.scan_reduce(
-                *(ONCE, (ahead.copy(), 0, 0), int(self._rng.integers(2**31))),
-                *(turned, shrinkage(ahead, turned)),
-                accept=is_lower,
+        def is_better(found: Accumulated) -> bool:
+            most = self._trace[-1]
+            is_whole = bool(np.all((found.moments.rows.sum(axis=0) > 0) | ~has_rows))
+            return is_whole and objective(found.moments, turned) <= most + ROUNDED * abs(most)
+
+        shared, n_moved = (turned, shrinkage(ahead, turned)), 0
+        if self._batches is not None:
+            moved, found = self._engine.reduce_batches(
+                ONCE, Frozen(ahead, 1), self._batches, *shared, accept=is_better
             )
-        if not is_lower(found):
+            n_moved = moved.n_moved
+        else:
+            seed = int(self._rng.integers(2**31))
+            with limit_blas(1):
+                (_, n_moved, _), found = self._engine.scan_reduce(
+                    ONCE, (ahead.copy(), 0, 0), seed, *shared, accept=is_better
+                )
+        if not is_better(found):
+            if self._batches is not None and not self._over_relax:
+                self._batches = self._batches.finer()
             self._over_relax = False
             return None
         self._ahead = found

@@ -178,6 +178,13 @@ def update_Y_once(
     return update_Y(block, kernels, carry, order, model)
 
 
+def update_Y_of_batch(
+    block: Block, kernels: Kernels, carry: Frozen, model: Model, shrink: Shrinkage
+) -> tuple[Block, Moved]:
+    """The same for all samples of a block, statistics frozen."""
+    return update_Y_at_once(block, kernels, carry, model)
+
+
 def moments_ahead(found: Accumulated, model: Model) -> ClusterMoments:
     """Moments at new bases before any row is visited: means from the sums; scatters as they were.
 
