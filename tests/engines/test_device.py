@@ -214,10 +214,80 @@ def test_without_a_gpu_a_sentence_says_so():
         OMVCDR(K, device="cuda").fit(blobs(100))
 
 
-def test_views_that_do_not_fit_are_refused(device, monkeypatch):
+@pytest.mark.parametrize("options", CASES.values(), ids=CASES)
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("n", [3000, 25_000])
+def test_views_that_stay_on_the_host_get_the_labels_of_the_cpu(device, options, missing, n):
+    data = blobs(n, missing=missing, dtype=np.float64)
+    here = OMVCDR(K, label_step="parallel", n_passes=1, random_state=0, **options).fit(data)
+    there = OMVCDR(K, device=device, engine="stream", random_state=0, **options).fit(data)
+    assert there.engine_ == "stream"
+    assert np.mean(here.labels_ == there.labels_) >= 0.999
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-6)
+    np.testing.assert_array_equal(there.predict(data), there.labels_)
+    np.testing.assert_allclose(there.view_weights_, here.view_weights_, atol=1e-3)
+    for own, other in zip(there.cluster_centers_, here.cluster_centers_, strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-6, atol=1e-6)
+
+
+def test_views_are_streamed_to_a_device_from_files_and_tensors_of_16_bits(device, tmp_path):
+    import torch
+
+    options = {"scale": None, "n_init": 1, "random_state": 0, "device": device, "engine": "stream"}
+    views = [X.astype(np.float16).astype(np.float32) for X in blobs(25_000).views]
+    for v, X in enumerate(views):
+        np.save(tmp_path / f"{v}.npy", X)
+    expected = OMVCDR(K, **options).fit(views)
+    of_files = OMVCDR(K, **options).fit([tmp_path / "0.npy", tmp_path / "1.npy"])
+    of_tensors = OMVCDR(K, **options).fit([torch.as_tensor(X).half() for X in views])
+    for found in (of_files, of_tensors):
+        np.testing.assert_array_equal(found.labels_, expected.labels_)
+        assert found.engine_ == "stream"
+
+
+def test_an_iteration_copies_each_block_once(device, monkeypatch):
+    from manyview.kernels.gpu.uploads import Uploads
+
+    copied, copy = [], Uploads._copy
+
+    def note(self, start):
+        copied.append(start)
+        return copy(self, start)
+
+    monkeypatch.setattr(Uploads, "_copy", note)
+    counts, data = [], blobs(40_000)
+    for n_iter in (2, 7):
+        copied.clear()
+        model = OMVCDR(K, device=device, engine="stream", scale=None, n_init=1, random_state=0)
+        with pytest.warns(match="max_iter"):
+            model.set_params(max_iter=n_iter, tol=0).fit(data)
+        counts.append(len(copied))
+    n_blocks = len(set(copied))
+    assert n_blocks > 3
+    assert counts[1] - counts[0] == pytest.approx(5 * 2 * n_blocks, abs=n_blocks)
+
+
+def test_views_that_do_not_fit_are_streamed(device, monkeypatch):
+    data = blobs(100_000)
+    options = {"scale": None, "n_init": 1, "random_state": 0, "device": device}
+    expected = OMVCDR(K, engine="stream", **options).fit(data)
+    monkeypatch.setattr("manyview.kernels.gpu.tensors.TensorKernels.free_bytes", lambda self: 4.5e7)
+    model = OMVCDR(K, **options).fit(data)
+    assert model.engine_ == "stream"
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    with pytest.raises(MemoryLimitError, match="0.0 GB free. Use engine='auto'"):
+        OMVCDR(K, engine="memory", **options).fit(data)
+
+
+def test_a_device_without_room_for_blocks_is_refused(device, monkeypatch):
     monkeypatch.setattr("manyview.kernels.gpu.tensors.TensorKernels.free_bytes", lambda self: 1e4)
-    with pytest.raises(MemoryLimitError, match="0.0 GB free. Use device='cpu'"):
+    with pytest.raises(MemoryLimitError, match="0.0 GB free. Free some of it"):
         OMVCDR(K, device=device).fit(blobs(100))
+
+
+def test_one_pass_over_views_on_the_device_is_refused(device):
+    with pytest.raises(ValueError, match="larger blocks than the batches"):
+        OMVCDR(K, device=device, n_passes=1).fit(blobs(60_000))
 
 
 def test_a_device_without_memory_left_ends_with_a_sentence(device, monkeypatch):
@@ -263,11 +333,6 @@ def test_batches_of_samples_on_a_device(device):
         here.partial_fit(data[start : start + 1000])
         there.partial_fit(data[start : start + 1000])
     assert np.mean(here.predict(data) == there.predict(data)) >= 0.999
-
-
-def test_a_device_does_not_stream(device):
-    with pytest.raises(EngineUnavailableError, match="Use device='cpu' to stream"):
-        OMVCDR(K, device=device, engine="stream").fit(blobs(100))
 
 
 def test_small_data_stay_on_the_cpu():

@@ -176,6 +176,17 @@ def test_a_visit_in_batches_is_a_projection_moves_and_the_sums_at_its_end(engine
         np.testing.assert_allclose(once, twice, atol=1e-9 * np.abs(twice).max())
 
 
+@pytest.mark.parametrize("label_step", ["sequential", "parallel"])
+def test_one_pass_over_sorted_rows_reaches_the_same_objective(label_step):
+    data, y = make_multiview_blobs(
+        40_000, (20, 30), n_clusters=6, cluster_std=4.0, random_state=0, return_X_y=True
+    )
+    data = data[np.argsort(y)]
+    two = OMVCDR(6, **SETTINGS).fit(data)
+    one = OMVCDR(6, n_passes=1, label_step=label_step, **SETTINGS).fit(data)
+    assert one.objective_ <= two.objective_ * (1 + 1e-3)
+
+
 def test_where_F_rose_the_labels_are_put_back_and_the_iteration_takes_two_visits(
     files, monkeypatch
 ):

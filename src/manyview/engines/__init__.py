@@ -20,7 +20,6 @@ from manyview.data.rows import Rows
 from manyview.data.scaling import ViewScaling
 from manyview.data.tensors import TensorRows
 from manyview.data.views import MultiViewData
-from manyview.exceptions import EngineUnavailableError
 from manyview.kernels import Kernels, choose_kernels
 from manyview.kernels.block import CHUNK_ROWS, Block
 from manyview.utils.memory import installed_memory
@@ -239,17 +238,11 @@ def choose_engine(
     from manyview.engines.streaming import Streaming
 
     device = choose_device("cpu" if (device, engine) == ("auto", "stream") else device, data)
-    if device != "cpu" and engine == "stream":
-        msg = (
-            f"engine='stream' with device={device!r} was asked for, but a device holds its views "
-            "in its memory. Use device='cpu' to stream, or engine='auto'."
-        )
-        raise EngineUnavailableError(msg)
     kernels = choose_kernels(device, tf32=tf32)
     if device != "cpu":
         from manyview.engines.device import OnDevice
 
-        return OnDevice(kernels)
+        return OnDevice(kernels, engine)
     is_large = engine == "auto" and is_too_large(_bytes_on_disk(data), memory_limit)
     if engine == "stream" or is_large:
         return Streaming(kernels, memory_limit)

@@ -1,7 +1,9 @@
 """Engine for a GPU: rows in its memory, as blocks of tensors.
 
-Visits run on the device; what moves one row at a time runs on the host. So does the work on
-subsets: some thousand rows do not fill a GPU.
+Views that do not fit stay on the host, in memory or on disk, and are copied block by block in each
+visit, beside the computing; labels and projections are on the device. Visits run there; what moves
+one row at a time runs on the host. So does the work on subsets: some thousand rows do not fill a
+GPU.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from scipy import sparse
 from manyview.data.rows import Rows
 from manyview.data.tensors import TensorRows
 from manyview.data.views import MultiViewData
+from manyview.engines import Batches, rows_per_block
 from manyview.engines.memory import InMemory
 from manyview.exceptions import MemoryLimitError
 from manyview.kernels import Kernels, choose_kernels
@@ -29,6 +32,7 @@ R = TypeVar("R")
 WORKING_SHARE = 0.25  # of the views, for projections and temporaries
 ROW_BYTES = 256  # labels, costs and the like
 BLOCK_SHARE = 0.2  # of the free memory, for the views of a block: temporaries may be as large
+STREAMED_BYTES = 1 << 30  # of the views of a block that is copied in each visit
 
 
 def bytes_on_device(data: MultiViewData) -> float:
@@ -46,30 +50,60 @@ def bytes_on_device(data: MultiViewData) -> float:
 class OnDevice(InMemory):
     """Blocks hold tensors in the memory of a device."""
 
-    def __init__(self, kernels: Kernels, block_rows: int | None = None) -> None:
+    def __init__(
+        self, kernels: Kernels, engine: str = "auto", block_rows: int | None = None
+    ) -> None:
         super().__init__(kernels, block_rows)
-        self._host = choose_kernels("cpu")
+        self._host, self._asked = choose_kernels("cpu"), engine
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
-        """Copy the views to the device, unless they are there."""
-        self._check_room(data)
-        self._tensors = [self._copied(view) for view in data.views]
-        if self._block_rows is None:
-            chunk_bytes = CHUNK_ROWS * sum(data.n_features) * data.dtype.itemsize
-            room = self.kernels.free_bytes() * BLOCK_SHARE
-            self._block_rows = max(int(room // chunk_bytes), 1) * CHUNK_ROWS
-        super().load(data, weights)
-
-    def _check_room(self, data: MultiViewData) -> None:
-        """Refuse views that the device has no room for."""
-        needed, room = bytes_on_device(data), self.kernels.free_bytes()
-        if needed > room:
+        """Copy the views to the device, unless they are there or do not fit."""
+        row_bytes, room = sum(data.n_features) * data.dtype.itemsize, self.kernels.free_bytes()
+        fits = bytes_on_device(data) <= room
+        self.name = "stream" if self._asked == "stream" or not fits else "memory"
+        if self._asked == "memory" and not fits:
             msg = (
-                f"The views and what is computed from them take about {needed / 1e9:.1f} GB on "
-                f"the device, which has {room / 1e9:.1f} GB free. Use device='cpu', which streams "
-                "views from disk if they are files, or fewer features, or views of 16 bits."
+                f"The views and what is computed from them take about "
+                f"{bytes_on_device(data) / 1e9:.1f} GB on the device, which has {room / 1e9:.1f} "
+                "GB free. Use engine='auto', which copies blocks of them in each pass."
             )
             raise MemoryLimitError(msg)
+        if self._block_rows is None and self.reads_views:
+            self._block_rows = self._streamed_rows(data.n_samples, row_bytes, room)
+        elif self._block_rows is None:
+            most = int(room * BLOCK_SHARE // (CHUNK_ROWS * row_bytes))
+            self._block_rows = max(most, 1) * CHUNK_ROWS
+        self._tensors = [self._copied(view) for view in data.views]
+        super().load(data, weights)
+
+    @property
+    def reads_views(self) -> bool:
+        """Whether views are copied to the device in each visit."""
+        return self.name == "stream"
+
+    @staticmethod
+    def _streamed_rows(n_samples: int, row_bytes: int, room: float) -> int:
+        """Rows of a block of views on the host: a part of a batch of the label step."""
+        unit, free = rows_per_block(row_bytes), room - n_samples * ROW_BYTES
+        if free * BLOCK_SHARE < unit * row_bytes:
+            msg = (
+                f"Labels and blocks of {n_samples} samples take about "
+                f"{(n_samples * ROW_BYTES + unit * row_bytes / BLOCK_SHARE) / 1e9:.1f} GB on the "
+                f"device, which has {room / 1e9:.1f} GB free. Free some of it, or use "
+                "device='cpu'."
+            )
+            raise MemoryLimitError(msg)
+        most = min(BLOCK_SHARE * free, STREAMED_BYTES) / row_bytes
+        rows = Batches().rows_at_once(n_samples, unit)
+        while rows > max(most, unit):
+            rows //= 2
+        return rows
+
+    def _opened(self, block: Block) -> Block:
+        from manyview.kernels.gpu.uploads import opened
+
+        views = tuple(replace(view, values=opened(view.values)) for view in block.views)
+        return replace(block, views=views)
 
     def _visit_all(self, visit: Callable[..., tuple[Block, R]], *shared: object) -> Iterator[Any]:
         try:
@@ -115,7 +149,13 @@ class OnDevice(InMemory):
         return self._tensors[v][rows]
 
     def _copied(self, view: Any) -> Any:
-        """A view on the device."""
+        """A view on the device, or what copies its blocks."""
+        is_there = isinstance(view, TensorRows) and view.device != "cpu"
+        if self.reads_views and not is_there and not isinstance(view, sparse.csr_array):
+            from manyview.kernels.gpu.uploads import Uploads
+
+            assert self._block_rows is not None
+            return Uploads(view, self.kernels.device, self._block_rows)  # type: ignore[attr-defined]
         if isinstance(view, TensorRows):
             return self.kernels.rows(view.tensor)
         if isinstance(view, Rows):

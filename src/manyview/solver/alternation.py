@@ -228,6 +228,7 @@ class _Run:
         self._on_step = on_step
         self._over_relax = schedule.over_relax
         self._batches = schedule.batches
+        self._at_once = schedule.batches  # of an iteration in one visit
         self._trace: list[float] = []
 
     def begin(self, model: Model) -> tuple[Model, ClusterMoments]:
@@ -324,9 +325,9 @@ class _Run:
             return is_whole and objective(found.moments, turned) <= most + ROUNDED * abs(most)
 
         shared, n_moved = (turned, shrinkage(ahead, turned)), 0
-        if self._batches is not None:
+        if self._at_once is not None:
             moved, found = self._engine.reduce_batches(
-                ONCE, Frozen(ahead, 1), self._batches, *shared, accept=is_better
+                ONCE, Frozen(ahead, 1), self._at_once, *shared, accept=is_better
             )
             n_moved = moved.n_moved
         else:
@@ -336,8 +337,9 @@ class _Run:
                     ONCE, (ahead.copy(), 0, 0), seed, *shared, accept=is_better
                 )
         if not is_better(found):
-            if self._batches is not None and not self._over_relax:
-                self._batches = self._batches.finer()
+            finer = None if self._at_once is None else self._at_once.finer()
+            if finer is not None and not self._over_relax and self._engine.splits_into(finer):
+                self._at_once = finer
             self._over_relax = False
             return None
         self._ahead = found

@@ -16,6 +16,7 @@ from torch import Tensor
 from manyview.data.scaling import ColumnMoments
 from manyview.kernels.block import ViewRows
 from manyview.kernels.gpu.sparse_rows import SparseRows
+from manyview.kernels.gpu.uploads import opened
 from manyview.utils.types import FloatArray
 
 TILE_ROWS = 8192  # whose sums are float32
@@ -89,7 +90,7 @@ def is_plain(view: ViewRows) -> bool:
 
 def mapped(view: ViewRows) -> Any:
     """map(ℓ x), with missing rows set to zero."""
-    X = view.values
+    X = opened(view.values)
     if not isinstance(X, SparseRows):
         X = X.float() if X.dtype in SHORT else X
     if view.absent is not None:

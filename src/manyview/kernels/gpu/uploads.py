@@ -1,0 +1,127 @@
+"""Views that stay on the host, in memory or on disk: a device gets a block of rows at a time.
+
+While a block is computed, the next is read, staged in memory that the device can read by itself,
+and copied.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from manyview.data.rows import Rows
+from manyview.data.tensors import TensorRows
+from manyview.utils.types import IntArray
+
+AHEAD = 1  # blocks that are copied beside the one in use
+
+
+class Uploads:
+    """A view whose blocks are copied to a device when they are used; after the last, the first."""
+
+    ndim = 2
+
+    def __init__(self, view: Any, device: torch.device, block_rows: int) -> None:
+        self._take, self.dtype = _reader(view)
+        self.shape, self.device = tuple(view.shape), device
+        self._block_rows = block_rows
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="manyview-upload")
+        self._blocks: OrderedDict[int, Future[tuple[Tensor, Any]]] = OrderedDict()
+        self._is_cuda = device.type == "cuda"
+        self._stream = torch.cuda.Stream(device) if self._is_cuda else None
+        self._stages: list[tuple[Tensor, Any]] = []  # and the copy that last read each
+        self._turn = 0
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return int(self.shape[0])
+
+    def __getitem__(self, rows: slice) -> Upload:
+        """A block, copied when it is used."""
+        return Upload(self, *rows.indices(len(self))[:2])
+
+    def fetch(self, start: int) -> Tensor:
+        """The block that begins at a row, on the device."""
+        after = start + self._block_rows
+        for wanted in (start, after if after < len(self) else 0):
+            if wanted not in self._blocks:
+                while len(self._blocks) > AHEAD:
+                    self._blocks.popitem(last=False)
+                self._blocks[wanted] = self._worker.submit(self._copy, wanted)
+            self._blocks.move_to_end(wanted)
+        block, copied = self._blocks[start].result()
+        if copied is not None:
+            here = torch.cuda.current_stream(self.device)
+            here.wait_event(copied)
+            block.record_stream(here)
+        return block
+
+    def _copy(self, start: int) -> tuple[Tensor, Any]:
+        """Begin to copy a block; returns what marks the end of it."""
+        rows = self._take(slice(start, min(start + self._block_rows, len(self))))
+        if not self._is_cuda:
+            return rows.to(self.device), None
+        with torch.cuda.stream(self._stream):
+            if not rows.is_pinned():
+                rows = self._staged(rows)
+            block = rows.to(self.device, non_blocking=True)
+            copied = torch.cuda.Event()
+            copied.record()
+        if self._stages:
+            self._stages[self._turn] = (self._stages[self._turn][0], copied)
+        return block, copied
+
+    def _staged(self, rows: Tensor) -> Tensor:
+        """The rows in pinned memory, once it has been read by the copy before the last."""
+        if not self._stages:
+            shape = (min(self._block_rows, len(self)), self.shape[1])
+            self._stages = [
+                (torch.empty(shape, dtype=rows.dtype, pin_memory=True), None)
+                for _ in range(1 + AHEAD)
+            ]
+        self._turn = (self._turn + 1) % len(self._stages)
+        stage, copied = self._stages[self._turn]
+        if copied is not None:
+            copied.synchronize()
+        return stage[: len(rows)].copy_(rows)
+
+
+class Upload:
+    """One block of a view on the host."""
+
+    ndim = 2
+
+    def __init__(self, view: Uploads, start: int, stop: int) -> None:
+        self._view, self._start = view, start
+        self.shape, self.dtype, self.device = (stop - start, view.shape[1]), view.dtype, view.device
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return int(self.shape[0])
+
+    def fetch(self) -> Tensor:
+        """The rows on the device."""
+        return self._view.fetch(self._start)
+
+
+def opened(values: Any) -> Any:
+    """The rows of a view on the device."""
+    return values.fetch() if isinstance(values, Upload) else values
+
+
+def _reader(view: Any) -> tuple[Callable[[slice | IntArray], Tensor], torch.dtype]:
+    """What takes rows of a view as a tensor on the host, and their dtype."""
+    if isinstance(view, TensorRows):
+        return lambda rows: view.tensor[rows], view.tensor.dtype
+    if isinstance(view, Rows):
+        dtype = torch.from_numpy(np.empty(0, view.dtype)).dtype
+        return lambda rows: torch.from_numpy(view.read(rows)), dtype
+    values = np.asarray(view)
+    dtype = torch.from_numpy(np.empty(0, values.dtype)).dtype
+    return lambda rows: torch.from_numpy(np.ascontiguousarray(values[rows])), dtype
