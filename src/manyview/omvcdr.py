@@ -138,11 +138,12 @@ class OMVCDR(
     engine : {"auto", "memory", "stream"}, default="auto"
         Where the rows are kept. "stream" is out-of-core: views stay on disk and are read block by
         block. "auto" streams if views on disk are larger than half of the memory, or than
-        `memory_limit`.
+        `memory_limit`, or if views do not fit on a device.
     device : {"auto", "cpu", "cuda", "mps", "torch"}, default="auto"
         Device that computes: a GPU needs torch; of several, one is called "cuda:1" and so on.
         "auto" takes one if there is one that torch can use, and the views are on it, or have at
-        least 10⁸ values and fit into its memory. "torch" runs the kernels of the GPU on the CPU.
+        least 10⁸ values and fit into its memory. Views that do not fit on the one asked for are
+        copied there in each pass. "torch" runs the kernels of the GPU on the CPU.
     label_step : {"auto", "sequential", "parallel"}, default="auto"
         Whether samples move to other clusters one by one, or in batches with the statistics
         frozen in between. "auto" is parallel on a GPU. Starts, and what is left at the end, are
