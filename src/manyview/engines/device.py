@@ -188,6 +188,12 @@ class OnDevice(InMemory):
         self._blocks[position] = replace(block, labels=after.labels)
         return result
 
+    def _in_stages(
+        self, begin: Callable[[int], A], step: Callable[[A], B], end: Callable[[B], R]
+    ) -> Iterator[R]:
+        """One block after the other."""
+        return (end(step(begin(position))) for position in range(len(self._blocks)))
+
     @staticmethod
     def _map(task: Callable[[A], B], items: Sequence[A]) -> Iterator[B]:
         """One after the other: the device works on each as a whole."""

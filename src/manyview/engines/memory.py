@@ -27,6 +27,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 A = TypeVar("A")
 B = TypeVar("B")
+C = TypeVar("C")
 
 GRAM_BYTES = 1 << 27  # of Gram matrices that are kept
 FIELDS = ("views", "group", "labels", "projection", "stashed", "distance_bounds")
@@ -281,29 +282,14 @@ class InMemory:
         accept: Callable[[Any], bool],
     ) -> tuple[T, Any]:
         """Visit each block once: the first and last stage of a few blocks in parallel."""
-        before, total = [block.labels for block in self._blocks], None
-        self.changed = frozenset({"labels", "projection"})
 
-        def begin(position: int) -> tuple[int, Block]:
-            block = self._opened(self._blocks[position])
-            own = replace(block, labels=self.kernels.copy(block.labels))
-            return position, stages.before(own, self.kernels, *shared)[0]
-
-        def sweep(begun: tuple[int, Block]) -> tuple[int, Block]:
+        def step(position: int, block: Block) -> tuple[Block, None]:
             nonlocal carry
-            position, block = begun
-            carry = self._scan_block(stages.step, carry, seed, position, block, *shared)
-            return position, block
+            own = replace(block, labels=self.kernels.copy(block.labels))
+            carry = self._scan_block(stages.step, carry, seed, position, own, *shared)
+            return own, None
 
-        def end(swept: tuple[int, Block]) -> tuple[int, Block, Any]:
-            position, block = swept
-            return position, *stages.after(block, self.kernels, *shared)
-
-        for position, block, result in self._in_stages(begin, sweep, end):
-            self._close(position, block)
-            total = result if total is None else total + result
-        if not accept(total):
-            self._put_back(before)
+        total = self._visit_once(stages, shared, step, accept)
         return carry, total
 
     def reduce_batches(
@@ -314,36 +300,77 @@ class InMemory:
         *shared: object,
         accept: Callable[[Any], bool],
     ) -> tuple[Any, Any]:
-        """Visit each block once: the blocks of a batch in parallel."""
-        before, steps, total = [block.labels for block in self._blocks], None, None
-        self.changed = frozenset({"labels", "projection"})
-
-        def go(position: int, own: Carry[Any]) -> tuple[int, Block, Any, Any]:
-            block = stages.before(self._opened(self._blocks[position]), self.kernels, *shared)[0]
-            block, moved = stages.step_at_once(block, self.kernels, own, *shared)
-            block, result = stages.after(block, self.kernels, *shared)
-            return position, block, moved, result
-
-        positions = range(len(self._blocks))
-        for batch in self._batches_of_blocks(batches):
-            of_batch = None
-            tasks = self._side_by_side(partial(go, own=carry), positions[batch])
-            for position, block, moved, result in tasks:
-                self._close(position, block)
-                of_batch = moved if of_batch is None else of_batch + moved
-                total = result if total is None else total + result
-            carry = carry.after(of_batch)
-            steps = of_batch if steps is None else steps + of_batch
-        if not accept(total):
-            self._put_back(before)
-        return steps, total
-
-    def _batches_of_blocks(self, batches: Batches) -> Iterator[slice]:
-        """Positions of the blocks of each batch."""
+        """Visit each block once, all blocks of a batch with the same carry."""
         assert self._block_rows is not None
         n_blocks = batches.rows_at_once(self.n_samples, self._unit_rows) // self._block_rows
-        for start in range(0, len(self._blocks), n_blocks):
-            yield slice(start, start + n_blocks)
+        steps: list[Any] = []  # results of each batch so far
+
+        def step(position: int, block: Block) -> tuple[Block, Any]:
+            return stages.step_at_once(block, self.kernels, carry, *shared)
+
+        def go_on(results: Sequence[Any]) -> None:
+            nonlocal carry
+            steps.append(reduce(add, results))
+            carry = carry.after(steps[-1])
+
+        total = self._visit_once(stages, shared, step, accept, n_blocks, go_on)
+        return reduce(add, steps), total
+
+    def _visit_once(
+        self,
+        stages: Stages,
+        shared: tuple[object, ...],
+        step: Callable[[int, Block], tuple[Block, Any]],
+        accept: Callable[[Any], bool],
+        n_blocks: int = 1,
+        go_on: Callable[[Sequence[Any]], None] = lambda results: None,
+    ) -> Any:
+        """Sum the last stage of all blocks; `go_on` gets the results of the step of each batch.
+
+        Steps come in order, the other stages beside them; those of a batch of many blocks are in
+        parallel.
+        """
+        before, total = [block.labels for block in self._blocks], None
+        self.changed = frozenset({"labels", "projection"})
+        results: list[Any] = []  # of the batch
+
+        def begin(position: int) -> tuple[int, Block]:
+            block = self._opened(self._blocks[position])
+            return position, stages.before(block, self.kernels, *shared)[0]
+
+        def move(begun: tuple[int, Block]) -> tuple[int, Block, Any]:
+            return begun[0], *step(*begun)
+
+        def note(moved: tuple[int, Block, Any]) -> tuple[int, Block, Any]:
+            results.append(moved[2])
+            if len(results) == n_blocks or moved[0] == len(self._blocks) - 1:
+                go_on(results)
+                results.clear()
+            return moved
+
+        def end(moved: tuple[int, Block, Any]) -> tuple[int, Block, Any]:
+            position, block, _ = moved
+            return position, *stages.after(block, self.kernels, *shared)
+
+        def whole(position: int) -> tuple[tuple[int, Block, Any], tuple[int, Block, Any]]:
+            moved = move(begin(position))
+            return moved, end(moved)
+
+        def in_batches() -> Iterator[tuple[int, Block, Any]]:
+            for start in range(0, len(self._blocks), n_blocks):
+                batch = range(start, min(start + n_blocks, len(self._blocks)))
+                for moved, ended in self._map(whole, batch):
+                    note(moved)
+                    yield ended
+
+        many = n_blocks >= n_threads()
+        visits = in_batches() if many else self._in_stages(begin, lambda b: note(move(b)), end)
+        for position, block, result in visits:
+            self._close(position, block)
+            total = result if total is None else total + result
+        if not accept(total):
+            self._put_back(before)
+        return total
 
     def splits_into(self, batches: Batches) -> bool:
         """Whether batches of consecutive rows are whole blocks."""
@@ -356,13 +383,13 @@ class InMemory:
         self._blocks[position] = self._hold(old, replace(block, views=old.views, given=old.given))
 
     def _in_stages(
-        self, begin: Callable[[int], A], sweep: Callable[[A], A], end: Callable[[A], B]
-    ) -> Iterator[B]:
+        self, begin: Callable[[int], A], step: Callable[[A], B], end: Callable[[B], C]
+    ) -> Iterator[C]:
         """The stages of all blocks; BLAS is multi-threaded if there are fewer than threads."""
         positions = range(len(self._blocks))
         if len(positions) < n_threads():
-            return (end(sweep(begin(position))) for position in positions)
-        return in_stages(begin, sweep, end, positions)
+            return (end(step(begin(position))) for position in positions)
+        return in_stages(begin, step, end, positions)
 
     def _scan_block(
         self,
