@@ -175,10 +175,8 @@ class ReplayEngine:
         accept: Callable[[Any], bool],
     ) -> tuple[T, Any]:
         """Visit each block once, or replay the recorded result."""
-        known = self._replay_next()
+        known = self._replay_once(stages, shared)
         if known is not None:
-            self._remember(stages.before, shared)
-            self._n_before_labels = len(self._to_remake)
             return known.result  # type: ignore[no-any-return]
         result = self._engine.scan_reduce(stages, carry, seed, *shared, accept=accept)
         self._write(result, True, True)
@@ -193,14 +191,20 @@ class ReplayEngine:
         accept: Callable[[Any], bool],
     ) -> tuple[Any, Any]:
         """The same in batches."""
-        known = self._replay_next()
+        known = self._replay_once(stages, shared)
         if known is not None:
-            self._remember(stages.before, shared)
-            self._n_before_labels = len(self._to_remake)
             return known.result  # type: ignore[no-any-return]
         result = self._engine.reduce_batches(stages, carry, batches, *shared, accept=accept)
         self._write(result, True, True)
         return result
+
+    def _replay_once(self, stages: Stages, shared: tuple[object, ...]) -> Record | None:
+        """The next pass, if it is recorded; of its visit, the first stage is repeated."""
+        known = self._replay_next()
+        if known is not None:
+            self._remember(stages.before, shared)
+            self._n_before_labels = len(self._to_remake)
+        return known
 
     def splits_into(self, batches: Batches) -> bool:
         """As the engine."""
