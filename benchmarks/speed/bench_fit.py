@@ -41,6 +41,7 @@ from manyview.utils.processes import end_with_parent
 from manyview.utils.threads import limit_threads, n_threads
 
 N_ITER = 4  # of each timed run
+UNIT = ", unit mean square"  # each view divided by the root mean square norm of its rows
 LONG = {"tol": 0, "max_iter": 300}
 
 
@@ -62,8 +63,11 @@ def load(name: str, dtype: str) -> MultiViewData:
     if name.startswith("blobs"):
         n = int(name.split()[1])
         return make_multiview_blobs(n, (300, 500), n_clusters=10, dtype=dtype, random_state=0).data
-    data = load_benchmark(name, return_X_y=True)[0]
-    return MultiViewData.of([np.ascontiguousarray(X, dtype=dtype) for X in data.views])
+    data = load_benchmark(name.removesuffix(UNIT), return_X_y=True)[0]
+    views = [np.ascontiguousarray(X, dtype=dtype) for X in data.views]
+    if name.endswith(UNIT):
+        views = [X / np.sqrt(np.mean(np.sum(X**2, axis=1))) for X in views]
+    return MultiViewData.of(views)
 
 
 def product_time(data: MultiViewData, n_columns: int, clock: Clock) -> float:
@@ -158,10 +162,12 @@ def run(*, quick: bool, repeats: int, clock: Clock) -> Iterator[dict[str, object
         for k in [10] if quick else [10, 50]:
             for row in measure_iterations(data, k, repeats, clock):
                 yield {"data": name, "dtype": dtype, **row}
-    for name in names:
+    for name in [*names, *(name + UNIT for name in names)]:
         OMVCDR(2, n_init=1).fit(load(name, "float32")[:100])  # compile
-        for row in measure_fits(name, range(1 if quick else 3), clock):
+        for row in measure_fits(name, range(1 if quick else 5), clock):
             yield {"data": name, "dtype": "float32", **row}
+        if name.endswith(UNIT):
+            continue
         yield {
             "data": name,
             "dtype": "float32",
