@@ -365,8 +365,8 @@ def test_tables_of_fits_show_medians_beside_what_is_asked_for():
     rows = pd.DataFrame([{**same, **dict(zip(names, row, strict=True))} for row in values])
     lines = make_plots.tell_fit(rows).splitlines()
     assert "| `blobs` | float32 | 10 | 1.20 | 1.10 to 1.30 |" in lines
-    assert "| share of decrease | 0.996 | 0.996 to 0.996 | 0.995 |" in lines
-    assert "| memory / views | 0.20 |  | 0.6 |" in lines
+    assert "| blobs | share of decrease | 0.996 | 0.996 to 0.996 | 0.995 |" in lines
+    assert "| blobs | memory / views | 0.20 |  | 0.6 |" in lines
 
 
 def test_a_table_of_estimates_ends_with_how_many_hold():
