@@ -58,7 +58,7 @@ from manyview.reliability.shift import Shift, find_shifts
 from manyview.reliability.stability import cluster_stability
 from manyview.reliability.structure import LazyAssessment
 from manyview.solver.alternation import Schedule
-from manyview.solver.description import Description, describe_sums, sum_clusters
+from manyview.solver.description import Description, describe, describe_sums, sum_and_count
 from manyview.solver.evidence import Structure
 from manyview.solver.fitting import fit, holds_projections, label_samples, memory_check
 from manyview.solver.inference import Assignment, Fitted, assignment_of
@@ -151,8 +151,9 @@ class OMVCDR(
     n_passes : {"auto", 1, 2}, default="auto"
         Passes over the views in an iteration on all samples, after starts on a subset. With one,
         projections, labels and the sums for the next bases are made block by block; it ends at
-        another, as good solution. "auto" is one where views are read from disk, else two. Smoothed
-        rows are made once, and always take two.
+        another, as good solution. "auto" is one for views on disk, unless engine="memory", and for
+        views that do not fit on a device; else two. Smoothed rows are made once, and always take
+        two.
     tf32 : bool, default=False
         Multiply float32 views on a GPU with the reduced precision of TF32, which is faster.
     n_jobs : int, optional
@@ -346,31 +347,29 @@ class OMVCDR(
         schedule = Schedule(
             *(self.n_init, self.max_iter, self.tol, self.init),
             batches=batches,
-            reads_once=choose_passes(self.n_passes, batches, engine) == 1,
+            reads_once=choose_passes(self.n_passes, engine, self.engine, data) == 1,
         )
         limit = self.memory_limit if engine.name == "memory" else None
         check = memory_check(data.n_samples, data.n_features, data.dtype.itemsize, limit)
         names = data.view_names
         solution, fitted = fit(engine, self._settings(k), schedule, names, rng, notify, check)
-        # of views that are read anew in each visit, the clusters are summed in the last one
-        is_last = engine.reads_views and holds_projections(engine, fitted, data)
-        problem = solution.model.problem
-        about = (solution.model, solution.moments, data.n_views)
+        # clusters are summed in the last pass if the engine still has their labels then
+        is_last = holds_projections(engine, fitted, data)
+        problem, sums = solution.model.problem, None
         if not is_last:
-            description = describe_sums(engine.map_reduce(sum_clusters, problem), *about)
+            sums = engine.map_reduce(sum_and_count, problem)
         self._fitted = fitted = replace(fitted, least_weight=weights.least)
         own = label_samples(engine, fitted, data)
         found = own.assignment(engine)
-        data.check_unchanged()
         self._store_assignment(data, found, counted, rng.spawn(1)[0])
-        self._outliers, self.outlier_score_, sums = score_fit(
+        self._outliers, self.outlier_score_, last = score_fit(
             *(engine, own, fitted, data, counted, lambda: choose_engine("memory", "cpu", data)),
             *(rng, problem if is_last else None),
         )
+        sums = sums or last or engine.map_reduce(sum_and_count, problem)
+        data.check_unchanged()
         self._store_solution(solution)
-        if is_last:
-            description = describe_sums(sums or engine.map_reduce(sum_clusters, problem), *about)
-        self._store_model(description)
+        self._store_model(describe(sums, solution.model, data.n_views))
         self.n_clusters_, self.engine_ = k, engine.name
         scalings = solution.model.problem.scalings
         self.scalings_ = [(data.view_names[scaling.view], scaling.name) for scaling in scalings]
@@ -419,7 +418,8 @@ class OMVCDR(
         self.outlier_score_ = -self.score_samples(data)
         model, moments = self._fitted.model, self._fitted.moments
         self.objective_ = objective(moments, model)
-        self._store_model(describe_sums(self._batches.totals, model, moments, data.n_views))
+        totals, count = self._batches.totals, moments.count.sum(axis=0)
+        self._store_model(describe_sums(totals, count, model, data.n_views))
         self._remember(X, data)
         return self
 

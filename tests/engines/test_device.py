@@ -281,13 +281,32 @@ def test_views_that_do_not_fit_are_streamed(device, monkeypatch):
 
 def test_a_device_without_room_for_blocks_is_refused(device, monkeypatch):
     monkeypatch.setattr("manyview.kernels.gpu.tensors.TensorKernels.free_bytes", lambda self: 1e4)
-    with pytest.raises(MemoryLimitError, match="0.0 GB free. Free some of it"):
+    with pytest.raises(MemoryLimitError, match="0.0 GB free beside sparse views. Free some"):
         OMVCDR(K, device=device).fit(blobs(100))
 
 
-def test_one_pass_over_views_on_the_device_is_refused(device):
+def test_one_pass_over_views_on_the_device_is_refused_where_it_would_be_taken(device):
     with pytest.raises(ValueError, match="larger blocks than the batches"):
-        OMVCDR(K, device=device, n_passes=1).fit(blobs(60_000))
+        OMVCDR(K, device=device, n_passes=1, scale=None).fit(blobs(60_000))
+    two, one = (
+        OMVCDR(K, device=device, n_passes=n, scale=None, random_state=0).fit(blobs(300))
+        for n in (2, 1)
+    )
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+
+
+@pytest.mark.parametrize("scale", ["l2", "pca-l2"])
+@pytest.mark.parametrize("engine", ["auto", "stream"])
+def test_views_wider_than_samples_without_smoothing(device, scale, engine, rng):
+    y = np.arange(60) % K
+    views = [rng.normal(size=(60, d)) + 3 * rng.normal(size=(K, d))[y] for d in (1200, 1300)]
+    sparse_view = sparse.csr_array(views[0] * (np.abs(views[0]) > 4))
+    for given in (views, [sparse_view, views[1]]):
+        options = {"scale": scale, "smooth": False, "random_state": 0}
+        here = OMVCDR(K, label_step="parallel", **options).fit(given)
+        there = OMVCDR(K, device=device, engine=engine, **options).fit(given)
+        assert adjusted_rand_score(here.labels_, there.labels_) == 1
+        np.testing.assert_array_equal(there.predict(given), there.labels_)
 
 
 def test_a_device_without_memory_left_ends_with_a_sentence(device, monkeypatch):
@@ -338,3 +357,29 @@ def test_batches_of_samples_on_a_device(device):
 def test_small_data_stay_on_the_cpu():
     assert choose_device("auto", blobs(100)) == "cpu"
     assert choose_engine("auto", "auto", blobs(CHUNK_ROWS)).kernels is not None
+
+
+def test_views_on_the_host_are_streamed_with_a_checkpoint_too(device, tmp_path):
+    model = OMVCDR(K, device=device, engine="stream", random_state=0)
+    model.fit(blobs(), checkpoint=tmp_path / "passes")
+    assert model.engine_ == "stream"
+
+
+def test_sparse_views_must_fit_on_a_device(device, monkeypatch):
+    views = [sparse.csr_array(X) for X in blobs(20_000).views]
+    monkeypatch.setattr("manyview.kernels.gpu.tensors.TensorKernels.free_bytes", lambda self: 1e7)
+    with pytest.raises(MemoryLimitError, match="free beside sparse views"):
+        OMVCDR(K, device=device, engine="stream").fit(views)
+
+
+def test_one_visit_without_memory_left_ends_with_a_sentence(device, monkeypatch):
+    import torch
+
+    def fail(*arguments):
+        msg = "tried to allocate 3 GiB"
+        raise torch.OutOfMemoryError(msg)
+
+    kernels = "manyview.kernels.gpu.tensors.TensorKernels"
+    monkeypatch.setattr(f"{kernels}.move", fail)
+    with pytest.raises(MemoryLimitError, match="ran out of memory with 12288 rows at a time"):
+        OMVCDR(K, device=device, engine="stream", scale=None, n_init=1).fit(blobs(30_000))

@@ -145,3 +145,12 @@ def test_confidence_tells_right_labels_from_wrong(data_home):
     is_right = right_samples(target, model.labels_)
     assert roc_auc_score(is_right, model.confidence_) > 0.9
     assert model.structure_.verdict == "clear"
+
+
+def test_many_clusters_of_samples_that_mostly_lack_a_view(rng):
+    X = [rng.standard_normal((200, 10)) for _ in range(2)]
+    present = np.ones((200, 2), dtype=bool)
+    present[:130, 0] = False
+    model = OMVCDR(100, random_state=0).fit(X, present=present)
+    assert model.structure_.verdict in ("none", "weak", "clear", "unknown")
+    assert np.all(np.isfinite(model.confidence_))

@@ -205,3 +205,49 @@ def test_where_F_rose_the_labels_are_put_back_and_the_iteration_takes_two_visits
     assert len(tried) == 8
     assert np.all(np.diff(model.objective_history_) <= 1e-9 * model.objective_)
     np.testing.assert_array_equal(model.predict(files), model.labels_)
+
+
+def test_a_fit_resumes_with_another_limit_that_changes_the_engine(tmp_path):
+    data = make_multiview_blobs(
+        40_000, (12, 20), n_clusters=6, cluster_std=4.0, random_state=0
+    ).data
+    files = [tmp_path / f"large{v}.npy" for v in range(2)]
+    for file, X in zip(files, data.views, strict=True):
+        np.save(file, X)
+    options = {"engine": "auto", "max_iter": 6, "tol": 0, **SETTINGS}
+    small, large = {"memory_limit": 9.5e6}, {"memory_limit": None}
+    with pytest.warns(match="max_iter"):
+        expected = OMVCDR(6, **options, **large).fit(files)
+    assert expected.engine_ == "memory"
+
+    def stop(progress):
+        if progress.n_starts == 1 and progress.n_iter == 3:
+            raise InterruptedError
+
+    for before, after in ((small, large), (large, small)):
+        with pytest.raises(InterruptedError):
+            OMVCDR(6, **options, **before).fit(files, callback=stop, checkpoint=tmp_path / "passes")
+        with pytest.warns(match="max_iter"):
+            resumed = OMVCDR(6, **options, **after).fit(files, checkpoint=tmp_path / "passes")
+        assert resumed.engine_ == ("memory" if after is large else "stream")
+        np.testing.assert_array_equal(resumed.labels_, expected.labels_)
+
+
+def test_equal_rows_are_described_by_the_labels_of_the_fit(files, tmp_path):
+    views = [np.repeat(np.load(file)[:4], 1500, axis=0) for file in files]
+    paths = [tmp_path / f"tied{v}.npy" for v in range(2)]
+    for path, X in zip(paths, views, strict=True):
+        np.save(path, X)
+    few = {**SETTINGS, "n_passes": 1}
+    with pytest.warns(match="distinct samples"):
+        here = OMVCDR(7, engine="memory", **few).fit(views)
+    with pytest.warns(match="distinct samples"):
+        there = OMVCDR(7, engine="stream", **few).fit(paths)
+    np.testing.assert_array_equal(there.labels_, here.labels_)
+    np.testing.assert_allclose(there.view_weights_, here.view_weights_, rtol=1e-9)
+    np.testing.assert_allclose(there.cluster_view_weights_, here.cluster_view_weights_, rtol=1e-9)
+    used = np.bincount(here.labels_, minlength=7) > 0
+    for centers, X in zip(there.cluster_centers_, views, strict=True):
+        np.testing.assert_array_equal(np.isfinite(centers).all(axis=1), used)
+        for c in np.flatnonzero(used):
+            np.testing.assert_allclose(centers[c], X[there.labels_ == c].mean(axis=0), atol=1e-9)

@@ -50,7 +50,9 @@ MORE_BATCHES = 4  # times as many where F rose
 
 ROW_BYTES = 20  # weight, group and label of a sample
 BLOCK_BYTES = 1 << 25  # enough rows for efficient BLAS, few enough for small temporaries
-BLOCK_CHUNKS = 12  # maximum: results of narrow rows are wider than the rows
+# at most 12, since results of narrow rows are wider than the rows; with many divisors, so that
+# smaller blocks are parts of larger ones
+BLOCK_CHUNKS = (1, 2, 3, 4, 6, 8, 12)
 
 
 class Carry(Protocol[Result]):
@@ -114,7 +116,10 @@ class Engine(Protocol):
     the updated block; the engine decides where that is stored.
     """
 
-    name: str
+    @property
+    def name(self) -> str:
+        """Name of the engine."""
+
     kernels: Kernels
     n_samples: int
 
@@ -221,8 +226,9 @@ class Engine(Protocol):
 
 
 def rows_per_block(row_bytes: int, n_bytes: float = BLOCK_BYTES) -> int:
-    """Rows of a block of `n_bytes`: whole chunks, at least one, at most `BLOCK_CHUNKS`."""
-    return int(np.clip(n_bytes // (CHUNK_ROWS * row_bytes), 1, BLOCK_CHUNKS)) * CHUNK_ROWS
+    """Rows of a block of `n_bytes`: as many chunks as fit, of the numbers in `BLOCK_CHUNKS`."""
+    most = n_bytes // (CHUNK_ROWS * row_bytes)
+    return max([n for n in BLOCK_CHUNKS if n <= most], default=1) * CHUNK_ROWS
 
 
 def choose_engine(
@@ -255,17 +261,14 @@ def choose_batches(label_step: str, engine: Engine) -> Batches | None:
     return Batches() if is_parallel else None
 
 
-def choose_passes(n_passes: int | str, batches: Batches | None, engine: Engine) -> int:
-    """Visits of all rows in an iteration: one where views are read anew in each."""
-    if n_passes == "auto":
-        return 1 if engine.reads_views else 2
-    if n_passes == 1 and batches is not None and not engine.splits_into(batches):
-        msg = (
-            "n_passes=1 was asked for, but the device holds the views in larger blocks than the "
-            "batches of a parallel label step. Pass n_passes=2 or 'auto'."
-        )
-        raise ValueError(msg)
-    return int(n_passes)
+def choose_passes(n_passes: int | str, engine: Engine, asked: str, data: MultiViewData) -> int:
+    """Visits of all rows in an iteration: one if views are on disk, where each visit reads them.
+
+    Whether they fit into memory after all does not matter, so that labels do not depend on it.
+    """
+    if n_passes != "auto":
+        return int(n_passes)
+    return 1 if engine.reads_views or (asked != "memory" and _bytes_on_disk(data) > 0) else 2
 
 
 def choose_device(device: str, data: MultiViewData) -> str:

@@ -9,6 +9,7 @@ GPU.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -37,14 +38,15 @@ STREAMED_BYTES = 1 << 30  # of the views of a block that is copied in each visit
 
 def bytes_on_device(data: MultiViewData) -> float:
     """Bytes that a fit adds to the memory of a device: views that are elsewhere, and results."""
-    views = sum(
-        view.data.nbytes + view.indices.nbytes
-        if isinstance(view, sparse.csr_array)
-        else view.nbytes
-        for view in data.views
-        if not (isinstance(view, TensorRows) and view.device != "cpu")
-    )
+    is_there = [isinstance(view, TensorRows) and view.device != "cpu" for view in data.views]
+    views = sum(_bytes(view) for view, there in zip(data.views, is_there, strict=True) if not there)
     return (1 + WORKING_SHARE) * views + data.n_samples * ROW_BYTES
+
+
+def _bytes(view: Any) -> float:
+    """Bytes of a view, as it is stored."""
+    is_sparse = isinstance(view, sparse.csr_array)
+    return float(view.data.nbytes + view.indices.nbytes if is_sparse else view.nbytes)
 
 
 class OnDevice(InMemory):
@@ -58,6 +60,14 @@ class OnDevice(InMemory):
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
         """Copy the views to the device, unless they are there or do not fit."""
+        self._tensors, self._blocks = [], []
+        if self._block_rows is None:
+            self._plan(data)
+        self._tensors = [self._copied(view) for view in data.views]
+        super().load(data, weights)
+
+    def _plan(self, data: MultiViewData) -> None:
+        """Decide where the views are, and the size of blocks."""
         row_bytes, room = sum(data.n_features) * data.dtype.itemsize, self.kernels.free_bytes()
         fits = bytes_on_device(data) <= room
         self.name = "stream" if self._asked == "stream" or not fits else "memory"
@@ -68,13 +78,12 @@ class OnDevice(InMemory):
                 "GB free. Use engine='auto', which copies blocks of them in each pass."
             )
             raise MemoryLimitError(msg)
-        if self._block_rows is None and self.reads_views:
-            self._block_rows = self._streamed_rows(data.n_samples, row_bytes, room)
-        elif self._block_rows is None:
+        if self.reads_views:
+            whole = sum(_bytes(view) for view in data.views if isinstance(view, sparse.csr_array))
+            self._block_rows = self._streamed_rows(data.n_samples, row_bytes, room - whole)
+        else:
             most = int(room * BLOCK_SHARE // (CHUNK_ROWS * row_bytes))
             self._block_rows = max(most, 1) * CHUNK_ROWS
-        self._tensors = [self._copied(view) for view in data.views]
-        super().load(data, weights)
 
     @property
     def reads_views(self) -> bool:
@@ -89,8 +98,8 @@ class OnDevice(InMemory):
             msg = (
                 f"Labels and blocks of {n_samples} samples take about "
                 f"{(n_samples * ROW_BYTES + unit * row_bytes / BLOCK_SHARE) / 1e9:.1f} GB on the "
-                f"device, which has {room / 1e9:.1f} GB free. Free some of it, or use "
-                "device='cpu'."
+                f"device, which has {max(room, 0) / 1e9:.1f} GB free beside sparse views. Free "
+                "some of it, or use device='cpu'."
             )
             raise MemoryLimitError(msg)
         most = min(BLOCK_SHARE * free, STREAMED_BYTES) / row_bytes
@@ -106,8 +115,18 @@ class OnDevice(InMemory):
         return replace(block, views=views)
 
     def _visit_all(self, visit: Callable[..., tuple[Block, R]], *shared: object) -> Iterator[Any]:
-        try:
+        with self._telling_memory():
             yield from super()._visit_all(visit, *shared)
+
+    def _visit_once(self, *arguments: Any) -> Any:
+        with self._telling_memory():
+            return super()._visit_once(*arguments)
+
+    @contextmanager
+    def _telling_memory(self) -> Iterator[None]:
+        """Say in a sentence that the device has no memory left."""
+        try:
+            yield
         except RuntimeError as error:
             if type(error).__name__ != "OutOfMemoryError":
                 raise

@@ -62,7 +62,12 @@ class ReplayEngine:
         self._to_remake: list[tuple[Callable[..., Any], tuple[object, ...]]] = []
         self._n_before_labels: int | None = None  # visits to repeat before labels are put back
         self._is_behind = False  # passes were replayed whose effect on the rows is not yet made
-        self.name, self.kernels, self.n_samples = engine.name, engine.kernels, 0
+        self.kernels, self.n_samples = engine.kernels, 0
+
+    @property
+    def name(self) -> str:
+        """As the engine, which may choose when it loads the rows."""
+        return self._engine.name
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
         """Load the rows; passes over earlier rows no longer count."""

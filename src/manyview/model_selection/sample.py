@@ -82,12 +82,13 @@ def draw_sample(
     return data if len(chosen) == data.n_samples else data[chosen]
 
 
-def has_enough_complete(data: MultiViewData, n_rows: int) -> bool:
+def has_enough_complete(data: MultiViewData, n_rows: int, least: int = 0) -> bool:
     """Whether some samples lack views, and those that have all are enough to be used alone."""
     if data.present is None or data.present.all():
         return False
     n_whole = int(data.present.all(axis=1).sum())
-    return n_whole >= max(FEWEST_COMPLETE, LEAST_COMPLETE * min(data.n_samples, n_rows))
+    wanted = LEAST_COMPLETE * min(data.n_samples, n_rows)
+    return n_whole >= max(FEWEST_COMPLETE, wanted, least)
 
 
 def _linked(data: MultiViewData, present: NDArray[np.bool_]) -> MultiViewData:

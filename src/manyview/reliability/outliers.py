@@ -17,7 +17,7 @@ from manyview.kernels.block import Block
 from manyview.kernels.row_space import holds_more, is_wide, rows_absent
 from manyview.kernels.statistics import ArraySums
 from manyview.reliability.shift import common_shares
-from manyview.solver.description import sum_clusters
+from manyview.solver.description import sum_and_count
 from manyview.solver.fitting import has_wide
 from manyview.solver.inference import Fitted
 from manyview.solver.initialization import coordinates_of_grams
@@ -130,7 +130,7 @@ def score_fit(
     rng : Generator
         Draws the subset.
     to_sum : Problem, optional
-        Of this problem, `sum_clusters` is made in the same pass over the samples.
+        Of this problem, `sum_and_count` is made in the same pass over the samples.
 
     Returns
     -------
@@ -163,8 +163,8 @@ def score_fit(
 def score_and_sum(
     block: Block, kernels: Kernels, reference: OutlierReference, problem: Problem
 ) -> tuple[Block, ArraySums]:
-    """The visits `score_rows` and `sum_clusters` in one."""
-    return score_rows(block, kernels, reference)[0], sum_clusters(block, kernels, problem)[1]
+    """The visits `score_rows` and `sum_and_count` in one."""
+    return score_rows(block, kernels, reference)[0], sum_and_count(block, kernels, problem)[1]
 
 
 def _locator(

@@ -54,8 +54,7 @@ def assess(
 ) -> tuple[Structure, Calibration | None]:
     """Structure of a fit, and the calibration of its margins."""
     n, k = data.n_samples, settings.n_clusters
-    is_enough = max(FEWEST_ROWS, ROWS_PER_CLUSTER * k // 2) <= n
-    if k < 2 or not is_enough or ROWS_PER_CLUSTER * k > MOST_ROWS:
+    if k < 2 or n < _fewest_rows(k) or ROWS_PER_CLUSTER * k > MOST_ROWS:
         return Structure("unknown"), None
     if n >= MANY_SAMPLES:
         sizes = [min(max(FEWEST_OF_MANY, 50 * k), MOST_OF_MANY)]
@@ -69,6 +68,11 @@ def assess(
             if found[0].verdict in ("clear", "unknown") or found[0].excess <= 0:
                 break  # more rows would not change it
     return found
+
+
+def _fewest_rows(n_clusters: int) -> int:
+    """Samples that an assessment needs."""
+    return max(FEWEST_ROWS, ROWS_PER_CLUSTER * n_clusters // 2)
 
 
 class LazyAssessment:
@@ -103,6 +107,8 @@ def _assess_some(
     """The same, on a subset of a given size."""
     subset = draw_subset(data, labels, settings, n_rows, rng)
     points = subset.coordinates.points
+    if len(points) < _fewest_rows(subset.n_clusters):  # views that no sample links are left out
+        return Structure("unknown"), None
     if np.linalg.norm(points - points.mean(axis=0)) <= ROUNDING * np.linalg.norm(points):
         return Structure("unknown"), None  # all samples are equal
     found = _partition_of(points, subset.labels, subset.n_clusters)

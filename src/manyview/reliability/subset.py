@@ -26,6 +26,7 @@ from manyview.solver.progress import make_callback
 from manyview.utils.types import FloatArray, IntArray
 
 MAX_ITER, TOL = 20, 1e-4  # of a fit to a subset
+COMPLETE_PER_CLUSTER = 4  # samples with all views, if they are used alone
 LOST = 1e-9  # of the largest eigenvalue: below, a direction is rounding noise
 
 
@@ -63,7 +64,7 @@ def draw_subset(
 ) -> Subset:
     """At most `n_rows` samples of a fit; only those with all views, if there are enough."""
     numbered = replace(data, sample_names=pd.RangeIndex(data.n_samples))
-    is_enough = has_enough_complete(data, n_rows)
+    is_enough = has_enough_complete(data, n_rows, COMPLETE_PER_CLUSTER * settings.n_clusters)
     part = draw_sample(numbered, n_rows, rng, only_complete=is_enough)
     rows = np.asarray(part.sample_names)
     with warnings.catch_warnings():

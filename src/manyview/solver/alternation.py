@@ -62,6 +62,7 @@ RESTING_FALL = 20  # decrease of F in an iteration at convergence, relative to `
 SAME = 1e-9
 ROUNDED = 1e-7  # of an objective that is made of float32
 FEWEST_ROWS = 64  # of a batch
+MOST_REJECTED = 4  # iterations in one visit, before all take two
 STALLED = 0.95  # samples that move in such a sweep, relative to the one before
 FEW_MOVE = 1000  # samples that move in a sweep of batches, before the rest move one by one
 
@@ -230,6 +231,9 @@ class _Run:
         self._batches = schedule.batches
         self._at_once = schedule.batches  # of an iteration in one visit
         self._trace: list[float] = []
+        self._first = 0.0  # F at the beginning, of all rows
+        self._ahead: Accumulated | None = None
+        self._reads_once, self._n_rejected = False, 0
 
     def begin(self, model: Model) -> tuple[Model, ClusterMoments]:
         """Sweep the labels at the initial bases."""
@@ -341,6 +345,8 @@ class _Run:
             if finer is not None and not self._over_relax and self._engine.splits_into(finer):
                 self._at_once = finer
             self._over_relax = False
+            self._n_rejected += 1
+            self._reads_once = self._n_rejected < MOST_REJECTED
             return None
         self._ahead = found
         return turned, found.moments, n_moved
@@ -355,7 +361,7 @@ class _Run:
             before = self._fall(-2)
             fall *= min(STILL_TO_FALL * fall / before, 1.0) if before > 0 else 1.0
         enough = schedule.tol
-        if is_settling and schedule.gain_stop > 0:
+        if is_settling and schedule.gain_stop > 0 and self._first > 0:
             gained = 1 - self._trace[-1] / self._first
             enough *= max(schedule.gain_stop * gained, 1.0)
         return is_over or fall <= enough

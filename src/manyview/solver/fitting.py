@@ -76,6 +76,14 @@ def fit(
     """Cluster the rows of an engine; `check` may refuse the problem before it is solved."""
     n_subset = count_subset(engine.n_samples, settings.n_clusters)
     n_anchors = count_anchors(n_subset, settings.n_clusters) if settings.smooth else 0
+    if schedule.reads_once and schedule.batches and not engine.splits_into(schedule.batches):
+        if n_anchors == 0 and n_subset < engine.n_samples:
+            msg = (
+                "n_passes=1 was asked for, but the device holds the views in larger blocks than "
+                "the batches of a parallel label step. Pass n_passes=2 or 'auto'."
+            )
+            raise ValueError(msg)
+        schedule = replace(schedule, reads_once=False)
     parts = _Parts(engine, settings, schedule, rng, on_step)
     if n_anchors > 0:
         return parts.fit_smoothed(view_names, n_subset, n_anchors, check)
@@ -329,6 +337,8 @@ def narrow_rows(engine: Engine, problem: Problem) -> NarrowRows | None:
     if not any(wanted):
         return None
     spaces = find_row_spaces(engine, wanted, least_rank=max(problem.dims))
+    if all(space is None for space in spaces):
+        return None
     narrow, scalings = narrow_engine(engine, spaces, problem.scalings)
     n_present = apply_scalings(narrow, scalings, problem.n_present)
     totals = narrow.map_reduce(measure).arrays

@@ -89,8 +89,11 @@ def fit_components(engine: Engine, scalings: tuple[ViewScaling, ...]) -> tuple[V
 def find_row_spaces(
     engine: Engine, is_wanted: Sequence[bool], least_rank: int = 1
 ) -> list[RowSpace | None]:
-    """The row space of each scaled view of an engine, if wanted and of enough dimensions."""
-    if not any(is_wanted):
+    """The row space of each scaled view of an engine, if wanted and of enough dimensions.
+
+    On a device, where products are fast, there is none.
+    """
+    if not any(is_wanted) or engine.kernels.is_parallel:
         return [None] * len(is_wanted)
     blocks = engine.sample(engine.n_samples, np.random.default_rng(0))  # all of them
     spaces = []

@@ -152,7 +152,7 @@ def accumulate_all(
     """C_v, the sums of the clusters in each scaled view, and the moments of b."""
     like = model.problem.empty_moments()
     G, k, D = like.mean.shape
-    if G * k <= D:
+    if G * k <= D or any(view.baseline is not None for view in block.views):  # see `shared_sums`
         wide = kernels.accumulate(block.views, kernels.embed_with_shares(block, shrink)).arrays
         cross, sums = ArraySums(tuple(C[:, :D] for C in wide)), [C[:, D:] for C in wide]
     else:

@@ -124,4 +124,9 @@ def _reader(view: Any) -> tuple[Callable[[slice | IntArray], Tensor], torch.dtyp
         return lambda rows: torch.from_numpy(view.read(rows)), dtype
     values = np.asarray(view)
     dtype = torch.from_numpy(np.empty(0, values.dtype)).dtype
-    return lambda rows: torch.from_numpy(np.ascontiguousarray(values[rows])), dtype
+
+    def take(rows: slice | IntArray) -> Tensor:
+        # torch takes no array that must not be written to
+        return torch.from_numpy(np.require(values[rows], requirements=("C", "W")))
+
+    return take, dtype
