@@ -11,12 +11,11 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
-from manyview.data.conversion import View
 from manyview.data.scaling import ViewScaling
 from manyview.data.views import MultiViewData
 from manyview.engines import Batches, Carry, Engine, RowFilter, Stages, rows_per_block
+from manyview.engines.slices import slice_rows, take_rows_of
 from manyview.kernels import Kernels
 from manyview.kernels.block import CHUNK_ROWS, Block, ViewRows
 from manyview.kernels.wide import are_alike, factors
@@ -106,7 +105,7 @@ class InMemory:
 
     def _values(self, v: int, rows: slice) -> Any:
         """Consecutive rows of a view."""
-        return _slice_rows(self._data.arrays[v], rows)
+        return slice_rows(self._data.arrays[v], rows)
 
     def _view_rows(self, scaling: ViewScaling, rows: slice) -> ViewRows:
         """Rows of one scaled view; missing rows get the factor zero."""
@@ -133,7 +132,7 @@ class InMemory:
         cuts = np.searchsorted(chosen, [rows.stop for rows in slices])
         parts = np.split(chosen, cuts[:-1])
         return tuple(
-            _take(block, part - rows.start)
+            take_rows_of(block, part - rows.start)
             for block, rows, part in zip(self._blocks, slices, parts, strict=True)
             if part.size
         )
@@ -516,31 +515,3 @@ class InMemory:
         assert self._block_rows is not None
         for start in range(0, self.n_samples, self._block_rows):
             yield slice(start, min(start + self._block_rows, self.n_samples))
-
-
-def _slice_rows(view: View, rows: slice) -> View:
-    """A slice of rows without a copy: scipy would copy data and 64-bit indices."""
-    if not isinstance(view, sparse.csr_array):
-        return view[rows]
-    ends = view.indptr[rows.start : rows.stop + 1]
-    stored = slice(ends[0], ends[-1])
-    part = sparse.csr_array((rows.stop - rows.start, view.shape[1]), dtype=view.dtype)
-    part.data, part.indices, part.indptr = view.data[stored], view.indices[stored], ends - ends[0]
-    return part
-
-
-def _take(block: Block, rows: NDArray[np.intp]) -> Block:
-    """Some rows of a block, views included."""
-    views = tuple(
-        replace(
-            view,
-            values=view.values[rows],
-            factor=None if view.factor is None else view.factor[rows],
-            absent=None if view.absent is None else np.flatnonzero(np.isin(rows, view.absent)),
-            level=None if view.level is None else view.level[rows],
-        )
-        for view in block.views
-    )
-    return Block(
-        views, block.weights[rows], block.group[rows], block.labels[rows], block.projection[rows]
-    )

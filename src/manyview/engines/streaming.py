@@ -48,7 +48,7 @@ class Plan:
         cls, n_samples: int, row_bytes: int, limit: float, block_rows: int | None = None
     ) -> Plan:
         """At most half of the free memory for blocks; refuses a limit too small for one."""
-        chunk_bytes = min(CHUNK_ROWS, n_samples) * row_bytes
+        chunk_bytes = CHUNK_ROWS * row_bytes
         free = limit - n_samples * ROW_BYTES
         if free < BLOCKS_HELD * chunk_bytes:
             needed = n_samples * ROW_BYTES + BLOCKS_HELD * chunk_bytes
