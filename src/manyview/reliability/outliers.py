@@ -150,12 +150,11 @@ def score_fit(
     else:
         reference, rows, scores = fit_outliers(fitted, part, make_engine, rng)
     of_all, sums = np.empty(data.n_samples), None
-    if len(rows) < data.n_samples:
-        if to_sum is not None:
-            sums = engine.map_reduce(score_and_sum, reference, to_sum)
-        else:
-            engine.map_reduce(score_rows, reference)
-        of_all[:] = engine.gather("projection")[:, 0]
+    if len(rows) < data.n_samples and to_sum is None:
+        of_all = outlier_scores(engine, reference)
+    elif len(rows) < data.n_samples:
+        sums = engine.map_reduce(score_and_sum, reference, to_sum)
+        of_all = engine.gather("projection")[:, 0].astype(np.float64)
     of_all[positions[rows]] = scores
     return with_threshold(reference, of_all[counted]), of_all, sums
 
