@@ -218,6 +218,13 @@ def _agreement(engine: Engine, best: Solution, own: int, stashed: Iterable[int])
     return float(np.mean(agreements)) if agreements else float("nan")
 
 
+def _is_improved(found: ClusterMoments, before: ClusterMoments, model: Model, most: float) -> bool:
+    """Whether a label step has left F at most as it was, and no cluster without samples."""
+    had_rows, has_rows = (moments.rows.sum(axis=0) > 0 for moments in (before, found))
+    is_whole = bool(np.all(has_rows | ~had_rows))
+    return is_whole and objective(found, model) <= most + ROUNDED * abs(most)
+
+
 class _Run:
     """One start: the engine holds the labels, this the model and the trace of F."""
 
@@ -321,12 +328,8 @@ class _Run:
             turned = over_relaxed_step(turned, model)
         ahead = moments_ahead(known, turned)
 
-        has_rows = ahead.rows.sum(axis=0) > 0
-
         def is_better(found: Accumulated) -> bool:
-            most = self._trace[-1]
-            is_whole = bool(np.all((found.moments.rows.sum(axis=0) > 0) | ~has_rows))
-            return is_whole and objective(found.moments, turned) <= most + ROUNDED * abs(most)
+            return _is_improved(found.moments, ahead, turned, self._trace[-1])
 
         shared, n_moved = (turned, shrinkage(ahead, turned)), 0
         if self._at_once is not None:
@@ -416,12 +419,8 @@ class _Run:
         """One pass over all samples in batches; in more of them, or one by one, where F rose."""
         n, most = self._engine.n_samples, objective(moments, model)
 
-        has_rows = moments.rows.sum(axis=0) > 0
-
         def is_better(moved: Moved) -> bool:
-            found = moments.replaced(moved.before, moved.after)
-            is_whole = bool(np.all((found.rows.sum(axis=0) > 0) | ~has_rows))
-            return is_whole and objective(found, model) <= most + ROUNDED * abs(most)
+            return _is_improved(moments.replaced(moved.before, moved.after), moments, model, most)
 
         carry = Frozen(moments, batches.n_shards)
         moved = self._engine.scan_batches(update_Y_at_once, carry, batches, model, accept=is_better)
