@@ -188,7 +188,7 @@ def update_Y_of_batch(
 def moments_ahead(found: Accumulated, model: Model) -> ClusterMoments:
     """Moments at new bases before any row is visited: means from the sums; scatters as they were.
 
-    b̄_c = Σ_v H_vᵀ s_vc / (u n_c) − shift, with s the cluster sums in the views.
+    b̄_c = Σ_v H_vᵀ s_vc / (u n_c) − shift, with s the cluster sums in the views, eq. (A).
     """
     problem, before = model.problem, found.moments
     (G, k, D), n = before.mean.shape, before.count
