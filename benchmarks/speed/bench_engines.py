@@ -39,7 +39,6 @@ from manyview import OMVCDR, open_rows
 from manyview.persistence.atomic import atomic_path
 
 WIDTH, K, N_ITER = 512, 10, 5
-PASSES = 1  # reads of all rows per iteration
 BLOCK_ROWS = 8192
 DROP_EVERY, SAMPLE_EVERY = 1.0, 0.02  # seconds
 CACHES = Path("/proc/sys/vm/drop_caches")
@@ -225,7 +224,7 @@ def measure_bounds(path: Path, plan: Plan) -> Iterator[dict[str, Any]]:
 
 def possible_seconds(bounds: pd.DataFrame, n_rows: int, n_bytes: float) -> float:
     """Least seconds of an iteration on all rows, from the fastest of each bound."""
-    reading = PASSES * n_bytes / bounds["bytes_per_s"].max()
+    reading = n_bytes / bounds["bytes_per_s"].max()
     computing = n_rows * (bounds["iteration_s"] / bounds["rows"]).min()
     return max(reading, computing)
 
