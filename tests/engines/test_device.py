@@ -72,11 +72,11 @@ def test_weights_that_differ(device, rng):
 
 
 def test_sparse_views(device):
-    views = [sparse.csr_array(X * (np.abs(X) > 3)) for X in blobs().views]
+    # clear clusters: of starts with nearly the same labels, rounding may take another
+    views = [sparse.csr_array(X * (np.abs(X) > 1)) for X in blobs(std=1.0).views]
     here, there = fits(views, device)
-    # of starts with nearly the same labels, rounding may take another, whose clusters are numbered
-    # in another order
-    assert adjusted_rand_score(here.labels_, there.labels_) >= 0.995
+    assert here.stability_ == 1
+    assert np.mean(here.labels_ == there.labels_) >= 0.999
 
 
 def test_the_same_call_gives_the_same_labels(device):
