@@ -150,10 +150,10 @@ class OMVCDR(
         always sequential. Labels depend on the step, never on threads or blocks.
     n_passes : {"auto", 1, 2}, default="auto"
         Passes over the views in an iteration on all samples, after starts on a subset. With one,
-        projections, labels and the sums for the next bases are made block by block; it ends at
-        another, as good solution. "auto" is one for views on disk, unless engine="memory", and for
-        views that do not fit on a device; else two. Smoothed rows are made once, and always take
-        two.
+        projections, labels and the sums for the next bases are made block by block; the fit ends at
+        another solution, with about the same F. "auto" is one for views on disk, unless
+        engine="memory", and for views that do not fit on a device; else two. Smoothed rows are made
+        once, and always take two.
     tf32 : bool, default=False
         Multiply float32 views on a GPU with the reduced precision of TF32, which is faster.
     n_jobs : int, optional

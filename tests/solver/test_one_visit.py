@@ -74,6 +74,16 @@ def test_means_at_new_bases_are_known_before_the_rows_are_visited(case):
     np.testing.assert_allclose(ahead.mean, visited.mean, atol=1e-9 * scale)
 
 
+def check_sums_at_the_end(engine, taken, model, shrink):
+    """What a visit returned is what two visits find at its labels."""
+    now = engine.map_reduce(project, model)
+    np.testing.assert_allclose(taken.moments.mean, now.mean, atol=1e-10)
+    np.testing.assert_allclose(taken.moments.scatter, now.scatter, rtol=1e-8, atol=1e-8)
+    cross = engine.map_reduce(accumulate, shrink)
+    for once, twice in zip(taken.cross.arrays, cross.arrays, strict=True):
+        np.testing.assert_allclose(once, twice, atol=1e-9 * np.abs(twice).max())
+
+
 def test_a_visit_is_a_projection_a_sweep_and_the_sums_at_its_end(engine, rng):
     found = make_multiview_blobs(3 * CHUNK_ROWS + 50, (6, 9), n_clusters=4, random_state=0)
     other, model, moments = posed(found.data, 4, engine=engine)
@@ -94,12 +104,7 @@ def test_a_visit_is_a_projection_a_sweep_and_the_sums_at_its_end(engine, rng):
     assert n_moved > 0
     assert np.any(after != before)
     np.testing.assert_array_equal(refused.moments.mean, taken.moments.mean)
-    now = other.map_reduce(project, turned)
-    np.testing.assert_allclose(taken.moments.mean, now.mean, atol=1e-10)
-    np.testing.assert_allclose(taken.moments.scatter, now.scatter, rtol=1e-8, atol=1e-8)
-    cross = other.map_reduce(accumulate, shared[1])
-    for once, twice in zip(taken.cross.arrays, cross.arrays, strict=True):
-        np.testing.assert_allclose(once, twice, atol=1e-9 * np.abs(twice).max())
+    check_sums_at_the_end(other, taken, *shared)
 
 
 def test_an_iteration_reads_each_file_once_and_reaches_the_same_objective(files, monkeypatch):
@@ -168,12 +173,7 @@ def test_a_visit_in_batches_is_a_projection_moves_and_the_sums_at_its_end(engine
     np.testing.assert_array_equal(other.gather("labels"), before)
     moved, taken = visit(accepted=True)
     assert moved.n_moved == np.count_nonzero(other.gather("labels") != before) > 0
-    now = other.map_reduce(project, turned)
-    np.testing.assert_allclose(taken.moments.mean, now.mean, atol=1e-10)
-    np.testing.assert_allclose(taken.moments.scatter, now.scatter, rtol=1e-8, atol=1e-8)
-    cross = other.map_reduce(accumulate, shared[1])
-    for once, twice in zip(taken.cross.arrays, cross.arrays, strict=True):
-        np.testing.assert_allclose(once, twice, atol=1e-9 * np.abs(twice).max())
+    check_sums_at_the_end(other, taken, *shared)
 
 
 @pytest.mark.parametrize("label_step", ["sequential", "parallel"])

@@ -302,9 +302,8 @@ class _Run:
                 model, moments, n_moved = found
                 self._report("bases", n_iter, moments, model)
                 return found
-            cross = self._engine.map_reduce(
-                project_and_accumulate, model, shrinkage(moments, model)
-            ).cross
+            shared = (model, shrinkage(moments, model))
+            cross = self._engine.map_reduce(project_and_accumulate, *shared)
         else:
             cross = self._engine.map_reduce(accumulate, shrinkage(moments, model))
         model, moments = self._turn(cross, model, n_iter)  # eq. (H); b, and n, b̄, S

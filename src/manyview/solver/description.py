@@ -40,17 +40,17 @@ def describe_sums(totals: ArraySums, count: FloatArray, model: Model, n_views: i
 
 def sum_clusters(block: Block, kernels: Kernels, problem: Problem) -> tuple[Block, ArraySums]:
     """Σ_{i∈c} ω x of each view, and Σ ω over the rows that have it; then of the scaled views."""
-    shares = kernels.cluster_shares(block, problem.n_clusters)
-    given = share_out(block.given, shares, kernels)
-    scaled = given if problem.is_unscaled else share_out(block.views, shares, kernels)
-    return block, ArraySums((*given, *scaled))
+    *sums, _ = sum_and_count(block, kernels, problem)[1].arrays
+    return block, ArraySums(tuple(sums))
 
 
 def sum_and_count(block: Block, kernels: Kernels, problem: Problem) -> tuple[Block, ArraySums]:
     """The same, and Σ ω of each cluster at the end."""
     shares = kernels.cluster_shares(block, problem.n_clusters)
+    given = share_out(block.given, shares, kernels)
+    scaled = given if problem.is_unscaled else share_out(block.views, shares, kernels)
     count = kernels.present_shares(replace(block.given[0], factor=None), shares)
-    return block, ArraySums((*sum_clusters(block, kernels, problem)[1].arrays, count))
+    return block, ArraySums((*given, *scaled, count))
 
 
 def describe(totals: ArraySums, model: Model, n_views: int) -> Description:

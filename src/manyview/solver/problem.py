@@ -101,14 +101,7 @@ def measure_problem(
     totals = engine.map_reduce(measure).arrays
     *sums, present, view_sum_squares, weight, total_present = totals
     dims = _latent_dims(settings, [len(total) for total in sums], engine.n_samples)
-    lam = scaled_lambda(
-        settings.lam,
-        n_views=float(total_present) / float(weight),
-        n_clusters=settings.n_clusters,
-        n_spaces=len(dims),
-        exponent=settings.weight_exponent,
-        weight=float(weight),
-    )
+    lam = _counted_lambda(settings, len(dims), float(weight), float(total_present))
     means = tuple(total / max(n, TINY) for total, n in zip(sums, present, strict=True))
     is_complete = bool(n_present.min() == len(scalings))
     mean_squares = view_sum_squares / np.maximum(present, TINY)
@@ -143,15 +136,22 @@ def extend_problem(engine: Engine, settings: Settings, sampled: Problem) -> Prob
     """The problem of a subset for all rows of an engine, without reading their views."""
     engine.map_reduce(set_baselines, sampled.means, sampled.is_far)
     weight, total_present = map(float, engine.map_reduce(count_present).arrays)
-    lam = scaled_lambda(
+    lam = _counted_lambda(settings, len(sampled.dims), weight, total_present)
+    return replace(sampled, lam=lam, weight=weight)
+
+
+def _counted_lambda(
+    settings: Settings, n_spaces: int, weight: float, total_present: float
+) -> float:
+    """λ from Σ ω, and Σ ω u of the scaled views present."""
+    return scaled_lambda(
         settings.lam,
         n_views=total_present / weight,
         n_clusters=settings.n_clusters,
-        n_spaces=len(sampled.dims),
+        n_spaces=n_spaces,
         exponent=settings.weight_exponent,
         weight=weight,
     )
-    return replace(sampled, lam=lam, weight=weight)
 
 
 def scaled_lambda(

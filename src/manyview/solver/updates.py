@@ -140,10 +140,9 @@ def predict_and_accumulate(
 
 def project_and_accumulate(
     block: Block, kernels: Kernels, model: Model, shrink: Shrinkage
-) -> tuple[Block, Accumulated]:
-    """The same at the labels as they are."""
-    block = replace(block, projection=_project(block, kernels, model))
-    return accumulate_all(block, kernels, model, shrink)
+) -> tuple[Block, ArraySums]:
+    """C_v at the labels as they are, and at b of this model."""
+    return accumulate(project_rows(block, kernels, model)[0], kernels, shrink)
 
 
 def accumulate_all(
