@@ -360,8 +360,8 @@ class OMVCDR(
             sums = engine.map_reduce(sum_and_count, problem)
         self._fitted = fitted = replace(fitted, least_weight=weights.least)
         own = label_samples(engine, fitted, data)
-        found = own.assignment(engine)
-        self._store_assignment(data, found, counted, rng.spawn(1)[0])
+        labels, margins = engine.gather("labels"), own.margins(engine)
+        self._store_labels(data, labels, margins, counted, rng.spawn(1)[0])
         self._outliers, self.outlier_score_, last = score_fit(
             *(engine, own, fitted, data, counted, lambda: choose_engine("memory", "cpu", data)),
             *(rng, problem if is_last else None),
@@ -747,16 +747,21 @@ class OMVCDR(
         smooth = self.scale == "auto" if self.smooth == "auto" else bool(self.smooth)
         return Settings(k, self.lam, *spaces, self.scale, self.weight_exponent, smooth)
 
-    def _store_assignment(
-        self, data: MultiViewData, found: Assignment, counted: Any, rng: np.random.Generator
+    def _store_labels(
+        self,
+        data: MultiViewData,
+        labels: NDArray[np.int32],
+        margins: FloatArray,
+        counted: Any,
+        rng: np.random.Generator,
     ) -> None:
         """Set the labels; what they are worth is computed when it is first asked for."""
         for name in ("structure_", "confidence_", "_calibration", "_assessment"):
             self.__dict__.pop(name, None)
-        self.labels_, self._margins = found.labels, found.confidence
+        self.labels_, self._margins = labels, margins
         if self.check_structure:
             settings = self._settings(self._fitted.model.problem.n_clusters)
-            given = (found.labels[counted], found.confidence[counted], settings, rng)
+            given = (labels[counted], margins[counted], settings, rng)
             self._assessment = LazyAssessment(data[counted], *given)
 
     def _assess(self) -> None:

@@ -224,6 +224,9 @@ class Engine(Protocol):
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
         """Collect one array with a sample axis, in the order of the rows."""
 
+    def gather_column(self, column: int) -> FloatArray:
+        """Collect one column of the projections, in float64."""
+
 
 def rows_per_block(row_bytes: int, n_bytes: float = BLOCK_BYTES) -> int:
     """Rows of a block of `n_bytes`: as many chunks as fit, of the numbers in `BLOCK_CHUNKS`."""

@@ -144,7 +144,7 @@ class OnDevice(InMemory):
         every = np.arange(n)
         chosen = every if n_rows >= n else np.sort(rng.choice(n, n_rows, replace=False))
         engine = InMemory(self._host)
-        engine.load(self._data[chosen], self._host_weights()[chosen])
+        engine.load(self._data[chosen], self._host_weights(chosen))
         return engine
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> tuple[Block, ...]:
@@ -154,12 +154,12 @@ class OnDevice(InMemory):
     def twin(self) -> InMemory:
         """Another engine with the same rows and labels, on the host."""
         engine = InMemory(self._host)
-        engine.load(self._data, self._host_weights())
+        engine.load(self._data, self.kernels.to_host(self._weights))
         engine.put_labels(self.gather("labels"))
         return engine
 
-    def _host_weights(self) -> FloatArray:
-        return self.kernels.to_host(self._weights)
+    def _host_weights(self, rows: IntArray) -> FloatArray:
+        return self.kernels.to_host(self._weights[self.kernels.rows(rows)])
 
     def _loaded(self, data: MultiViewData) -> MultiViewData:
         return data

@@ -502,8 +502,12 @@ class InMemory:
 
     def gather(self, field: Literal["labels", "projection"]) -> NDArray[Any]:
         """Concatenate one field of all blocks."""
-        to_host = self.kernels.to_host
-        return np.concatenate([to_host(getattr(block, field)) for block in self._blocks])
+        return self.kernels.joined([getattr(block, field) for block in self._blocks])
+
+    def gather_column(self, column: int) -> FloatArray:
+        """Concatenate one column of the projections, in float64."""
+        parts = [block.projection[:, column] for block in self._blocks]
+        return self.kernels.joined(parts, np.dtype(np.float64))
 
     def put_labels(self, labels: NDArray[np.int32]) -> None:
         """Set the labels of all rows."""

@@ -224,6 +224,11 @@ class ReplayEngine:
         self._catch_up()
         return self._engine.gather(field)
 
+    def gather_column(self, column: int) -> FloatArray:
+        """Collect one column of the projections, in float64."""
+        self._catch_up()
+        return self._engine.gather_column(column)
+
     def _next(self) -> Record | None:
         """The next pass, if it is in the journal."""
         return None if self._journal is None else self._journal.replay(self._number)

@@ -44,6 +44,9 @@ class Kernels(Protocol):
     def to_host(self, array: Any) -> NDArray[Any]:
         """An array with a sample axis, in numpy."""
 
+    def joined(self, parts: Sequence[Any], dtype: Any = None) -> NDArray[Any]:
+        """Arrays with a sample axis as one, in numpy and memory of its own."""
+
     def full(self, n: int, value: float, dtype: Any) -> Any:
         """An array with a sample axis that has one value: (n,)."""
 

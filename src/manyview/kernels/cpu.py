@@ -91,6 +91,11 @@ def to_host(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
+def joined(parts: Sequence[NDArray[Any]], dtype: Any = None) -> NDArray[Any]:
+    """Arrays with a sample axis as one."""
+    return np.concatenate(parts, dtype=dtype)
+
+
 def full(n: int, value: float, dtype: Any) -> NDArray[Any]:
     """An array with a sample axis that has one value."""
     return np.full(n, value, dtype)

@@ -141,7 +141,7 @@ def score_fit(
     sums : ArraySums or None
         The sums, if there was a pass.
     """
-    part, positions = data[counted], np.arange(data.n_samples)[counted]
+    part = data[counted]
     # see `label_samples`; a device has no Gram matrices to share
     is_whole = len(part) == data.n_samples and not engine.kernels.is_parallel
     is_loaded = is_whole and has_wide(data)
@@ -154,8 +154,8 @@ def score_fit(
         of_all = outlier_scores(engine, reference)
     elif len(rows) < data.n_samples:
         sums = engine.map_reduce(score_and_sum, reference, to_sum)
-        of_all = engine.gather("projection")[:, 0].astype(np.float64)
-    of_all[positions[rows]] = scores
+        of_all = engine.gather_column(0)
+    of_all[rows if isinstance(counted, slice) else np.flatnonzero(counted)[rows]] = scores
     return with_threshold(reference, of_all[counted]), of_all, sums
 
 
@@ -217,7 +217,7 @@ def outlier_scores(engine: Engine, reference: OutlierReference) -> FloatArray:
         Higher is more unusual.
     """
     engine.map_reduce(score_rows, reference)
-    return np.asarray(engine.gather("projection")[:, 0], dtype=np.float64)
+    return engine.gather_column(0)
 
 
 def describe_outliers(model: Any, data: MultiViewData) -> dict[str, Any]:

@@ -109,9 +109,13 @@ class Fitted:
         Their projections are overwritten.
         """
         labels = engine.gather("labels")
+        found = self.margins(engine)
+        return Assignment(labels, found, engine.gather_column(1).astype(np.int32))
+
+    def margins(self, engine: Engine) -> FloatArray:
+        """How much less each label costs in F than the second-best one; as in `assignment`."""
         engine.map_reduce(margins, self.model, self.moments, self.least_weight)
-        found = engine.gather("projection")  # (n, 2)
-        return Assignment(labels, found[:, 0].astype(np.float64), found[:, 1].astype(np.int32))
+        return engine.gather_column(0)
 
     def costs(self, engine: Engine) -> FloatArray:
         """Cost in F of each cluster for projected rows, which are overwritten: (n, k)."""

@@ -47,7 +47,7 @@ QUANTILE = 0.99  # of the members' scores; the threshold is
 LOOKED_AT = 1_000_000  # scores for it
 MARGIN = 1.1  # times that, since the clusters and the embedding were fitted to the members
 LARGEST = 1e6  # score of a sample whose scaled rows are not finite
-FARTHEST = 1e30  # projection, relative to the size of the rows: float32 must hold it
+FARTHEST = 1e15  # projection, relative to the size of the rows: float32 must hold its square
 SMALL = 1e-9
 TINY = float(np.finfo(np.float64).tiny)
 LEAST_SHARE = 1e-4
@@ -169,7 +169,8 @@ def fit_reference(
             _measure(_scaled(block, rescaled), kernels, problem, bases, n_dims) for block in fold
         ]
     fields = ("projections", "features", "present")
-    members = _Measured(*(np.concatenate([getattr(m, name) for m in measured]) for name in fields))
+    joined = (np.concatenate([getattr(m, name) for m in measured]) for name in fields)
+    members = _Measured(*(part.astype(np.float64) for part in joined))
     summed = (_bases(reduce(add, sums), n_dims), reduce(add, columns), problem)
     return _summarize(kernels, *summed, members, labels)
 
@@ -234,12 +235,12 @@ def _measure(
             factor = factor * kernels.unit_factors(squares, view.values.dtype)
         wide = np.column_stack([G, mean])
         scaled = replace(view, factor=factor, baseline=mean if far else None)
-        product = float64(kernels.project((scaled,), (wide,)))
+        product = kernels.project((scaled,), (wide,))
         if not far:
-            product -= float64(mean @ wide)
+            product -= kernels.asarray(mean @ wide, like=product)
         # ‖x − mean‖² = ‖x‖² − 2 (x − mean)·mean − ‖mean‖²
-        centered = factor**2 * squares - 2 * product[:, -1] - float(mean @ mean)
-        explained = (product[:, n_dims:-1] ** 2).sum(1)
+        centered = factor**2 * squares - 2 * float64(product[:, -1]) - float(mean @ mean)
+        explained = (float64(product[:, n_dims:-1]) ** 2).sum(1)
         share = explained / (xp.clip(centered, 0, None) + SMALL * max(size, TINY))
         share = xp.clip(share, LEAST_SHARE, MOST_SHARE)
         projections.append(xp.clip(product[:, :n_dims] / unit, -FARTHEST, FARTHEST))
@@ -305,13 +306,14 @@ def _offsets(kernels: Kernels, measured: _Measured, labels: Any, centers: FloatA
 
     Multiplied by √(share present), since a mean over fewer views scatters more.
     """
-    xp, present = kernels.xp, measured.present
-    counted = xp.clip(present.sum(1), 1, None)
-    total = xp.einsum("iv,ivd->id", present, measured.projections)
-    for c, center in enumerate(kernels.float64(centers)):
-        rows = labels == c
-        total[rows] -= present[rows] @ center
-    return total / xp.sqrt(counted * present.shape[1])[:, None]
+    rows, present = measured.projections, measured.present
+    n_views = present.shape[1]
+    total: Any = 0.0
+    for v in range(n_views):
+        apart = rows[:, v] - kernels.asarray(centers[:, v], like=rows)[labels]
+        total = total + apart * kernels.asarray(present[:, v : v + 1], like=rows)
+    counted = kernels.xp.clip(present.sum(1), 1, None)
+    return total / kernels.asarray(kernels.xp.sqrt(counted * n_views)[:, None], like=rows)
 
 
 def _whitening(offsets: FloatArray, labels: IntArray, n_clusters: int) -> FloatArray:
@@ -347,7 +349,7 @@ def _parts(kernels: Kernels, measured: _Measured, labels: Any, reference: Outlie
     """Log distance, mean unexplained share, log deviation of the features: (rows, 3)."""
     xp, float64 = kernels.xp, kernels.float64
     offsets = _offsets(kernels, measured, labels, reference.centers)
-    whitening = float64(reference.whitening)
+    whitening = kernels.asarray(reference.whitening, like=offsets)
     if len(whitening) == 1:
         distance = _norms(kernels, offsets @ whitening[0])
     else:
@@ -355,7 +357,7 @@ def _parts(kernels: Kernels, measured: _Measured, labels: Any, reference: Outlie
         for c, W in enumerate(whitening):
             rows = labels == c
             distance[rows] = _norms(kernels, offsets[rows] @ W)
-    present = measured.present
+    distance, present = float64(distance), measured.present
     n_views = present.shape[1]
     centered = xp.hstack([present, present]) * (measured.features - float64(reference.feature_mean))
     logits = (centered / float64(reference.feature_spread))[:, :n_views]

@@ -1,14 +1,18 @@
-"""The label step, the moments and the embedding in one read of the projections each, in Triton.
+"""Projections of all views, label step, moments and embedding in one read each, in Triton.
 
 For few clusters these are bound by memory: kernels of one operation each would read and write
 (rows, D) arrays a dozen times. Sums are made by a fixed number of programs, each over its own tiles
 in order, and added in float64: the same call gives the same result.
+
+The sums for the next bases, C_v, are products of the library: tensor cores want the rows of both
+factors side by side, and a kernel here that turned them took three times as long.
 """
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,attr-defined"
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +21,17 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from manyview.utils.types import FloatArray
+
 N_PROGRAMS = 528  # whose sums are added; the same for every GPU
 MOST_ENTRIES = 8192  # clusters times columns, padded: what the registers of a program hold
 TILE_ENTRIES = 4096  # of a tile of rows
+MOST_VIEWS = 4  # in one projection
+MOST_COLUMNS = 128  # of a projection
+PROJECTED_ROWS, PROJECTED_FEATURES = 128, 32  # of a step of the product
+SQUARED_ROWS, SQUARED_FEATURES = 64, 64
+ALIGNED = 16  # features, for wide loads
+TAKEN = (torch.float32, torch.float16, torch.bfloat16)
 
 
 def padded(n: int) -> int:
@@ -33,8 +45,74 @@ def fits(n_columns: int, n_clusters: int) -> bool:
 
 
 @triton.jit
+def _add_view(
+    total, x_at, stride, d, bases_at, first, width, rows, is_row,
+    DP: tl.constexpr, STEP: tl.constexpr, PRECISION: tl.constexpr,
+):  # fmt: skip
+    columns = tl.arange(0, DP)
+    for start in range(0, d, STEP):
+        features = start + tl.arange(0, STEP)
+        is_there = is_row[:, None] & (features < d)[None, :]
+        x = tl.load(x_at + rows[:, None] * stride + features[None, :], mask=is_there, other=0.0)
+        at = bases_at + columns[None, :] * width + (first + features)[:, None]
+        basis = tl.load(at, mask=(features < d)[:, None], other=0.0)
+        total = tl.dot(x.to(tl.float32), basis, total, input_precision=PRECISION)
+    return total
+
+
+@triton.jit
+def _project(
+    x0, x1, x2, x3, stride0, stride1, stride2, stride3, d0, d1, d2, d3, first1, first2, first3,
+    bases_at, width, constant_at, out_at, n_rows,
+    D: tl.constexpr, DP: tl.constexpr, V: tl.constexpr, TILE: tl.constexpr, STEP: tl.constexpr,
+    PRECISION: tl.constexpr,
+):  # fmt: skip
+    rows = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    columns, is_row = tl.arange(0, DP), rows < n_rows
+    b = tl.zeros((TILE, DP), tl.float32)
+    b = _add_view(b, x0, stride0, d0, bases_at, 0, width, rows, is_row, DP, STEP, PRECISION)
+    if V > 1:
+        b = _add_view(
+            b, x1, stride1, d1, bases_at, first1, width, rows, is_row, DP, STEP, PRECISION
+        )
+    if V > 2:
+        b = _add_view(
+            b, x2, stride2, d2, bases_at, first2, width, rows, is_row, DP, STEP, PRECISION
+        )
+    if V > 3:
+        b = _add_view(
+            b, x3, stride3, d3, bases_at, first3, width, rows, is_row, DP, STEP, PRECISION
+        )
+    b += tl.load(constant_at + columns)[None, :]
+    is_there = is_row[:, None] & (columns < D)[None, :]
+    tl.store(out_at + rows[:, None] * D + columns[None, :], b, mask=is_there)
+
+
+@triton.jit
+def _square(
+    x_at, stride, d, scale_at, offset_at, out_at, n_rows,
+    IS_SCALED: tl.constexpr, IS_MOVED: tl.constexpr, TILE: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
+    rows = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    total = tl.zeros((TILE,), tl.float64)
+    for start in range(0, d, STEP):
+        features = start + tl.arange(0, STEP)
+        is_feature = features < d
+        is_there = (rows < n_rows)[:, None] & is_feature[None, :]
+        x = tl.load(x_at + rows[:, None] * stride + features[None, :], mask=is_there, other=0.0)
+        x = x.to(tl.float32)
+        if IS_SCALED:
+            x = x * tl.load(scale_at + features, mask=is_feature, other=0.0)[None, :]
+        if IS_MOVED:
+            x = x - tl.load(offset_at + features, mask=is_feature, other=0.0)[None, :]
+        exact = x.to(tl.float64)
+        total += tl.sum(exact * exact, axis=1)
+    tl.store(out_at + rows, total, mask=rows < n_rows)
+
+
+@triton.jit
 def _best(
-    b_at, labels_at, out_at, clusters_at, small_at, n_rows, first_chunk, chunk_step, K,
+    b_at, labels_at, out_at, add_at, leave_at, small_at, n_rows, first_chunk, chunk_step, K,
     D: tl.constexpr, DP: tl.constexpr, TILE: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
     per_chunk: tl.constexpr = CHUNK // TILE
@@ -45,18 +123,16 @@ def _best(
     is_row, is_column = rows < n_rows, columns < D
     is_there = is_row[:, None] & is_column[None, :]
     b = tl.load(b_at + rows[:, None] * D + columns[None, :], mask=is_there, other=0.0)
-    own = tl.load(labels_at + rows, mask=is_row, other=-1)
+    own = tl.load(labels_at + rows, mask=is_row, other=0)
+    there = own[:, None] * (2 * DP) + columns[None, :]  # center, slope
+    apart = b - tl.load(leave_at + there)
+    leave = tl.load(small_at + 2 * own + 1)
+    leave += tl.sum(apart * apart * tl.load(leave_at + there + DP), axis=1)
     label, least = own, tl.full((TILE,), float("inf"), tl.float32)
-    leave = tl.zeros((TILE,), tl.float32)
     for c in range(K):
-        at = clusters_at + c * 3 * D + columns  # center, slope of adding, slope of removing
-        apart = b - tl.load(at, mask=is_column, other=0.0)[None, :]
-        square = apart * apart
-        add_slope = tl.load(at + D, mask=is_column, other=0.0)
-        rem_slope = tl.load(at + 2 * D, mask=is_column, other=0.0)
-        add = tl.load(small_at + 2 * c) + tl.sum(square * add_slope[None, :], axis=1)
-        rem = tl.load(small_at + 2 * c + 1) + tl.sum(square * rem_slope[None, :], axis=1)
-        leave = tl.where(own == c, rem, leave)
+        at = add_at + c * (2 * DP) + columns  # √slope, √slope · center
+        apart = b * tl.load(at)[None, :] - tl.load(at + DP)[None, :]
+        add = tl.load(small_at + 2 * c) + tl.sum(apart * apart, axis=1)
         is_less = (own != c) & (add < least)
         least = tl.where(is_less, add, least)
         label = tl.where(is_less, c, label)
@@ -129,6 +205,55 @@ class ClusterSums(NamedTuple):
     count: Any  # (k,)
 
 
+def can_project(views: Sequence[Any], n_columns: int) -> bool:
+    """Whether `project` takes these views: few, dense, of at most 32 bits, and few columns."""
+    return len(views) <= MOST_VIEWS and n_columns <= MOST_COLUMNS and all(map(_is_taken, views))
+
+
+def _is_taken(X: Any) -> bool:
+    return isinstance(X, Tensor) and X.dtype in TAKEN and X.stride(1) == 1
+
+
+def project(
+    views: Sequence[Tensor], bases: Sequence[FloatArray], constant: FloatArray, *, is_fast: bool
+) -> Tensor:
+    """Σ_v X_v H_v + constant, in TF32 or as three products in TF32, which is as good as float32."""
+    n, D, V = len(views[0]), bases[0].shape[1], len(views)
+    DP, widths = padded(D), [X.shape[1] for X in views]
+    firsts = np.cumsum([0, *(-(-d // ALIGNED) * ALIGNED for d in widths)])
+    packed = np.zeros((DP, firsts[-1] + ALIGNED), dtype=np.float32)  # the constant comes last
+    for H, first in zip(bases, firsts[:-1], strict=True):
+        packed[:D, first : first + len(H)] = H.T
+    packed[:D, -1] = constant
+    there = torch.as_tensor(packed, device=views[0].device)
+    out = torch.empty((n, D), device=views[0].device)
+    given = [*views, *[views[0]] * (MOST_VIEWS - V)]
+    sizes = [*widths, *[0] * (MOST_VIEWS - V)]
+    begins = [*firsts[1:-1].tolist(), *[0] * (MOST_VIEWS - V)]
+    with torch.cuda.device(out.device):
+        _project[(-(-n // PROJECTED_ROWS),)](
+            *given, *(X.stride(0) for X in given), *sizes, *begins,
+            there, packed.shape[1], there[:, -1].contiguous(), out, n, D, DP, V,
+            PROJECTED_ROWS, PROJECTED_FEATURES, "tf32" if is_fast else "tf32x3", num_warps=8,
+        )  # fmt: skip
+    return out
+
+
+def row_squares(X: Tensor, scale: FloatArray | None, offset: FloatArray | None) -> Tensor:
+    """‖x ∘ scale − offset‖² of rows of at most 32 bits, in float64."""
+    out = torch.empty(len(X), dtype=torch.float64, device=X.device)
+    small = [
+        out if part is None else torch.as_tensor(part.astype(np.float32), device=X.device)
+        for part in (scale, offset)
+    ]
+    with torch.cuda.device(X.device):
+        _square[(-(-len(X) // SQUARED_ROWS),)](
+            X, X.stride(0), X.shape[1], *small, out, len(X),
+            scale is not None, offset is not None, SQUARED_ROWS, SQUARED_FEATURES, num_warps=4,
+        )  # fmt: skip
+    return out
+
+
 def best_labels(
     b: Tensor,
     labels: Tensor,
@@ -140,23 +265,27 @@ def best_labels(
     """Labels after each row of some chunks has moved to where it costs least.
 
     `costs` are (grow, slope, center) of adding a row to each cluster, and of removing one: cost =
-    grow + Σ_j slope (b − center)². Both have the same centers. A cluster that must keep its row has
-    an infinite decrease of −grow.
+    grow + Σ_j slope (b − center)². A cluster that must keep its row has an infinite decrease of
+    −grow.
     """
     n, D = b.shape
-    (grow, slope, center), (rem_grow, rem_slope, _) = costs
-    clusters = np.stack([center, slope, rem_slope], axis=1)  # (k, 3, D)
+    (grow, slope, center), (rem_grow, rem_slope, rem_center) = costs
+    k, DP = len(center), padded(D)
+    tables = np.zeros((2, k, 2, DP))
+    root = np.sqrt(slope)
+    tables[:, :, :, :D] = [
+        np.stack([root, root * center], axis=1),
+        np.stack([rem_center, rem_slope], axis=1),
+    ]
     small = np.append(np.stack([grow, rem_grow], axis=1), tolerance)
-    packed = np.concatenate([small, clusters.ravel()]).astype(np.float32)
-    small_there, clusters_there = torch.as_tensor(packed, device=b.device).tensor_split(
-        [len(small)]
-    )
-    out, DP = labels.clone(), padded(D)
-    tile = min(max(TILE_ENTRIES // DP, 16), 128)
+    packed = np.concatenate([tables.ravel(), small]).astype(np.float32)
+    there = torch.as_tensor(packed, device=b.device)
+    add, leave, small_there = there.tensor_split([k * 2 * DP, k * 4 * DP])
+    out, tile = labels.clone(), min(max(TILE_ENTRIES // DP, 16), 128)
     with torch.cuda.device(b.device):
         _best[(len(chunks) * (chunk_rows // tile),)](
-            b, labels, out, clusters_there, small_there, n, chunks.start, chunks.step,
-            len(center), D, DP, tile, chunk_rows, num_warps=4,
+            b, labels, out, add, leave, small_there, n, chunks.start, chunks.step, k,
+            D, DP, tile, chunk_rows, num_warps=4,
         )  # fmt: skip
     return out
 

@@ -42,19 +42,17 @@ def to_numpy(tensor: Tensor) -> FloatArray:
     return found
 
 
-def staged(tensor: Tensor) -> NDArray[Any]:
-    """A tensor in numpy; a large one comes by way of memory that the GPU can write to itself."""
-    if not tensor.is_cuda or tensor.nbytes < STAGED_BYTES:
-        return to_numpy(tensor)
-    out = torch.empty(tensor.shape, dtype=tensor.dtype)
-    flat, source = out.view(-1), tensor.detach().contiguous().view(-1)
-    step = STAGED_BYTES // tensor.element_size()
-    stage = torch.empty(step, dtype=tensor.dtype, pin_memory=True)
+def stage(source: Tensor, target: Tensor) -> None:
+    """Copy to a tensor of the host; a large one by way of memory that the GPU can write to."""
+    if not source.is_cuda or source.nbytes < STAGED_BYTES:
+        target.copy_(source)
+        return
+    flat, source = target.view(-1), source.detach().contiguous().view(-1)
+    step = STAGED_BYTES // source.element_size()
+    pinned = torch.empty(step, dtype=source.dtype, pin_memory=True)
     for start in range(0, len(source), step):
         part = source[start : start + step]
-        flat[start : start + step] = stage[: len(part)].copy_(part)
-    found: NDArray[Any] = out.numpy()
-    return found
+        flat[start : start + step] = pinned[: len(part)].copy_(part)
 
 
 def numpy_dtype(dtype: Any) -> Any:
@@ -86,6 +84,12 @@ def is_plain(view: ViewRows) -> bool:
     """Whether a product with the stored values is one with the scaled rows, but for an offset."""
     parts = (view.factor, view.table, view.baseline)
     return not isinstance(view.values, SparseRows) and all(part is None for part in parts)
+
+
+def stored(view: ViewRows) -> Any:
+    """map(ℓ x) in the type that it is stored in, where nothing has to be computed."""
+    is_plain = view.map is None and view.level is None and view.absent is None
+    return opened(view.values) if is_plain else mapped(view)
 
 
 def mapped(view: ViewRows) -> Any:

@@ -34,7 +34,8 @@ from manyview.kernels.gpu.products import (
     row_squares,
     space_dims,
     spaces,
-    staged,
+    stage,
+    stored,
     times_basis,
     to_numpy,
     to_tensor,
@@ -92,7 +93,18 @@ class TensorKernels:
 
     def to_host(self, array: Any) -> NDArray[Any]:
         """An array with a sample axis, in numpy."""
-        return staged(array) if isinstance(array, Tensor) else np.asarray(array)
+        return self.joined([array]) if isinstance(array, Tensor) else np.asarray(array)
+
+    def joined(self, parts: Sequence[Tensor], dtype: Any = None) -> NDArray[Any]:
+        """Arrays with a sample axis as one, in numpy."""
+        kind = parts[0].dtype if dtype is None else getattr(torch, np.dtype(dtype).name)
+        out = torch.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype=kind)
+        first = 0
+        for part in parts:
+            stage(part.to(kind), out[first : first + len(part)])
+            first += len(part)
+        found: NDArray[Any] = out.numpy()
+        return found
 
     def full(self, n: int, value: float, dtype: Any) -> Tensor:
         """An array with a sample axis that has one value."""
@@ -137,6 +149,11 @@ class TensorKernels:
 
     def row_squares(self, view: ViewRows) -> Tensor:
         """‖(map(ℓ x) ∘ scale − offset) W‖² of each row."""
+        if self.device.type == "cuda" and view.table is None and (fused := _fused()) is not None:
+            X = stored(view)
+            if fused.can_project([X], 0):
+                found: Tensor = fused.row_squares(X, view.scale, view.offset)
+                return found
         return row_squares(view)
 
     def unit_factors(self, squares: Tensor, dtype: Any) -> Tensor:
@@ -147,7 +164,7 @@ class TensorKernels:
     def total_squares(self, view: ViewRows, weights: Tensor) -> tuple[float, float]:
         """Σ ω over the rows that have the view, and Σ ω ‖x'‖²."""
         factor = torch.ones_like(weights) if view.factor is None else view.factor
-        squares = (weights * factor**2) @ row_squares(view)
+        squares = (weights * factor**2) @ self.row_squares(view)
         return float(weights @ (factor > 0).to(weights.dtype)), float(squares)
 
     def store_scaled(self, view: ViewRows) -> ViewRows:
@@ -213,12 +230,18 @@ class TensorKernels:
             u = self.asarray(n_present, like=b)
             b.div_(u if len(u) == 1 else u[block.group][:, None])
             return b.sub_(self.asarray(shift, like=b))
-        b, constant = None, -shift
-        parts = []
+        constant, parts = -shift, []
         for view, H in zip(block.views, bases, strict=True):
             of_view = H / n_present[0]
             constant = constant if view.offset is None else constant - view.offset @ of_view
             parts.append(of_view if view.scale is None else view.scale[:, None] * of_view)
+        is_large = self.device.type == "cuda" and len(block.labels) >= FUSED_ROWS
+        if is_large and (fused := _fused()) is not None:
+            views = [stored(view) for view in block.views]
+            if fused.can_project(views, len(shift)):
+                found: Tensor = fused.project(views, parts, constant, is_fast=self._is_fast)
+                return found
+        b = None
         with _precision(self._is_fast):
             for view, of_view in zip(block.views, parts, strict=True):
                 X = mapped(view)
