@@ -81,6 +81,7 @@ class TensorKernels:
         if self.device.type == "cuda" and self.device.index is None:
             self.device = torch.device("cuda", torch.cuda.current_device())
         self._is_fast = is_fast  # TF32 in the products with the views
+        self._tables: tuple[ClusterMoments, tuple[float, ...], Tensor] | None = None
 
     # arrays
 
@@ -190,7 +191,8 @@ class TensorKernels:
     def accumulate(self, views: Sequence[ViewRows], embedding: Tensor) -> ArraySums:
         """C_v = X_vᵀ Z."""
         with _precision(self._is_fast):
-            return ArraySums(tuple(to_numpy(transposed_times(view, embedding)) for view in views))
+            found = [transposed_times(view, embedding) for view in views]
+        return ArraySums(tuple(map(to_numpy, found)))
 
     # smoothed rows
 
@@ -414,19 +416,31 @@ class TensorKernels:
         return fused is not None and bool(fused.fits(b.shape[1], k))
 
     def _best_labels(self, block: Block, clusters: Clusters) -> Tensor:
-        moments, arrays = clusters.moments, cpu.cluster_arrays(clusters)
-        weight, b = float(block.weights[0]), block.projection.contiguous()
-        dims = space_dims(moments.starts, b.shape[1])
+        every = range(-(-len(block.labels) // CHUNK_ROWS))
+        chunks = every if block.chunks is None else block.chunks
+        tables = self._cost_tables(clusters, float(block.weights[0]))
+        given = (block.projection.contiguous(), block.labels, chunks, CHUNK_ROWS, tables, TOLERANCE)
+        labels: Tensor = _fused().best_labels(*given)
+        return labels
+
+    def _cost_tables(self, clusters: Clusters, weight: float) -> Tensor:
+        """Costs of one group of rows; those of the batch before, if no row has moved since."""
+        moments, small = clusters.moments, (weight, clusters.size_weight, *clusters.coupling)
+        if self._tables is not None and self._tables[0] is moments and self._tables[1] == small:
+            return self._tables[2]
+        arrays, dims = (
+            cpu.cluster_arrays(clusters),
+            space_dims(moments.starts, moments.mean.shape[2]),
+        )
         add, rem = prepare_all(arrays, weight), leaving_costs(arrays, weight)
         is_alone = moments.rows.sum(axis=0) <= 1
+        rem = rem._replace(grow=np.where(is_alone, -np.inf, rem.grow))
         costs = [
             (cost.grow, np.repeat(cost.slope[0], dims, axis=1), cost.center) for cost in (add, rem)
         ]
-        costs[1] = (np.where(is_alone, -np.inf, rem.grow), *costs[1][1:])
-        every = range(-(-len(block.labels) // CHUNK_ROWS))
-        chunks = every if block.chunks is None else block.chunks
-        labels: Tensor = _fused().best_labels(b, block.labels, chunks, CHUNK_ROWS, costs, TOLERANCE)
-        return labels
+        tables: Tensor = _fused().cost_tables(costs, self.device)
+        self._tables = moments, small, tables
+        return tables
 
     def distance_bounds(self, block: Block, clusters: Clusters) -> Tensor:
         """Nothing: costs are computed anew, see `bound_violated`."""
@@ -537,8 +551,9 @@ def _moments_of(sums: Any, starts: Any, weight: float) -> ClusterMoments:
 
 def _empty(like: ClusterMoments) -> ClusterMoments:
     """Moments of no rows."""
-    zeros = (np.zeros_like(part) for part in (like.rows, like.count, like.mean, like.scatter))
-    return ClusterMoments(like.starts, *zeros)
+    rows = np.zeros_like(like.rows)
+    zeros = [np.zeros_like(part) for part in (like.count, like.mean, like.scatter)]
+    return ClusterMoments(like.starts, rows, *zeros)
 
 
 def _widen(b: Tensor, starts: Any) -> Tensor:
