@@ -479,24 +479,24 @@ class TensorKernels:
     def _add_costs(
         self, block: Block, clusters: Clusters, weight: float
     ) -> Iterator[tuple[slice, Tensor]]:
-        """add(c) of some rows and all clusters by one matrix product: (rows, k)."""
+        """add(c) of some rows and all clusters by matrix products: (rows, k)."""
         b, starts = block.projection, clusters.moments.starts
         costs = prepare_all(cpu.cluster_arrays(clusters), weight)
-        right = self.asarray(_wide_costs(costs, starts), like=b)  # (G, D + m + 1, k)
-        k = right.shape[2]
+        tables = [self.asarray(table, like=b) for table in _cost_products(costs, starts)]
+        k = len(costs.grow)
         with _precision(False):
             for rows in row_pieces(len(b), max(k, b.shape[1]), b.element_size()):
-                left = _widen(b[rows], starts)
-                if len(right) == 1:
-                    yield rows, left @ right[0]
+                part = b[rows]
+                squares = torch.stack([x.square().sum(1) for x in spaces(part, starts)], dim=1)
+                if len(tables[0]) == 1:
+                    along, slope, constant = (table[0] for table in tables)
+                    yield rows, torch.addmm(constant, part, along).addmm_(squares, slope)
                     continue
-                out, group = (
-                    torch.empty((len(left), k), dtype=b.dtype, device=b.device),
-                    block.group,
-                )
-                for u, of_group in enumerate(right):
-                    some = (group[rows] == u).nonzero()[:, 0]
-                    out[some] = left[some] @ of_group
+                out = torch.empty((len(part), k), dtype=b.dtype, device=b.device)
+                for u, (along, slope, constant) in enumerate(zip(*tables, strict=True)):
+                    some = (block.group[rows] == u).nonzero()[:, 0]
+                    costs_of_group = torch.addmm(constant, part[some], along)
+                    out[some] = costs_of_group.addmm_(squares[some], slope)
                 yield rows, out
 
     def _own_costs(
@@ -556,17 +556,10 @@ def _empty(like: ClusterMoments) -> ClusterMoments:
     return ClusterMoments(like.starts, rows, *zeros)
 
 
-def _widen(b: Tensor, starts: Any) -> Tensor:
-    """[b, ‖b‖² in each space, 1]."""
-    squares = [x.square().sum(1, keepdim=True) for x in spaces(b, starts)]
-    return torch.cat([b, *squares, torch.ones_like(squares[0])], dim=1)
-
-
-def _wide_costs(costs: Costs, starts: Any) -> FloatArray:
-    """Columns [−2 slope ∘ center, slope, grow + Σ slope ‖center‖²] of all clusters, by group."""
+def _cost_products(costs: Costs, starts: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What b, ‖b‖² in each space and 1 are multiplied with: (G, D, k), (G, m, k), (G, k)."""
     slope, center = costs.slope, costs.center  # (G, k, m), (k, D)
     squares = np.add.reduceat(center**2, starts, axis=1)  # (k, m)
     along = np.repeat(slope, space_dims(starts, center.shape[1]), axis=2) * center  # (G, k, D)
     constant = costs.grow + np.sum(slope * squares, axis=2)  # (G, k)
-    wide = np.concatenate([-2 * along, slope, constant[:, :, None]], axis=2)
-    return np.ascontiguousarray(wide.transpose(0, 2, 1))
+    return -2 * along.transpose(0, 2, 1), slope.transpose(0, 2, 1), constant
