@@ -45,6 +45,7 @@ from manyview.base import (
 from manyview.data.tensors import as_given
 from manyview.data.views import MultiViewData, is_list_of_views
 from manyview.engines import Engine, choose_batches, choose_engine, choose_passes
+from manyview.engines.device import OnDevice
 from manyview.engines.memory import InMemory
 from manyview.engines.replay import ReplayEngine
 from manyview.exceptions import ConvergenceWarning, ViewError
@@ -730,7 +731,7 @@ class OMVCDR(
         with config_context(assume_finite=True):
             data = validate_new_views(self, X, present=present)
         engine = self._choose_engine(data, is_read_once=self._fitted.is_read_once)
-        if engine.checks_values(data):
+        if isinstance(engine, OnDevice) and engine.checks_values(data):
             with suppress(ViewError):  # of values that are not finite, which are then looked for
                 fitted = self._label_rows(engine, data)
                 if engine.are_values_valid:

@@ -30,11 +30,11 @@ from manyview.kernels.gpu.products import (
     mapped,
     numpy_dtype,
     one_hot_rows,
+    raw_rows,
     row_pieces,
     row_squares,
     space_dims,
     spaces,
-    stored,
     times_basis,
     to_numpy,
     to_tensor,
@@ -152,7 +152,7 @@ class TensorKernels:
     def row_squares(self, view: ViewRows) -> Tensor:
         """‖(map(ℓ x) ∘ scale − offset) W‖² of each row."""
         if self.device.type == "cuda" and view.table is None and (fused := _fused()) is not None:
-            X = stored(view)
+            X = raw_rows(view)
             if fused.can_project([X], 0):
                 found: Tensor = fused.row_squares(X, view.scale, view.offset)
                 return found
@@ -240,7 +240,7 @@ class TensorKernels:
             parts.append(of_view if view.scale is None else view.scale[:, None] * of_view)
         is_large = self.device.type == "cuda" and len(block.labels) >= FUSED_ROWS
         if is_large and (fused := _fused()) is not None:
-            views = [stored(view) for view in block.views]
+            views = [raw_rows(view) for view in block.views]
             if fused.can_project(views, len(shift)):
                 found: Tensor = fused.project(views, parts, constant, is_fast=self._is_fast)
                 return found
