@@ -293,7 +293,8 @@ def draw_gpu(rows: pd.DataFrame) -> Figure:
         left.barh(places, 1000 * iterations[column], 0.36, color=COLORS[1 - i], label=label)
     left.set_yticks(range(len(names)), names)
     left.set(xlabel="milliseconds")
-    left.legend(frameon=False, loc="lower right")
+    handles, of_bars = left.get_legend_handles_labels()
+    figure.legend(handles, of_bars, loc="outside upper left", ncols=2, frameon=False)
     fits = rows[rows["part"].isin(["default", "digits"])]
     names = [f"{METHODS_ON_GPU.get(row.method, row.method)}" for row in fits.itertuples()]
     right.barh(range(len(fits)), fits["fit_s"], 0.6, color=COLORS[0])
