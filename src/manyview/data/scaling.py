@@ -232,3 +232,19 @@ def z_scores(scaling: ViewScaling, columns: ColumnMoments) -> ViewScaling:
     varies = deviation > least
     scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=varies)
     return replace(scaling, scale=scale, offset=columns.mean * scale)
+
+
+def groups_of(
+    scalings: Sequence[ViewScaling], present: NDArray[np.bool_] | None, others: FloatArray | None
+) -> tuple[NDArray[np.int64], int | NDArray[np.int64]]:
+    """The distinct numbers of scaled views present, and others; which of them each row has.
+
+    One number if all rows have all views.
+    """
+    more: list[float] = [] if others is None else others.tolist()
+    if present is None:
+        known = np.unique([len(scalings), *more]).astype(np.int64)
+        return known, int(np.searchsorted(known, len(scalings)))
+    counts = present[:, [scaling.view for scaling in scalings]].sum(axis=1)
+    known = np.unique(np.concatenate([counts, more])).astype(np.int64)
+    return known, np.searchsorted(known, counts)

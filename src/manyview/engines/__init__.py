@@ -155,6 +155,9 @@ class Engine(Protocol):
     def take_rows(self, other: Engine) -> None:
         """Take labels, projections and scaled rows from an engine made by `beside`."""
 
+    def release(self) -> None:
+        """Forget the rows, which take memory; nothing else may be asked for after that."""
+
     def put_labels(self, labels: NDArray[np.int32]) -> None:
         """Set the labels of all rows."""
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.data.scaling import ViewScaling
+from manyview.data.scaling import ViewScaling, groups_of
 from manyview.data.views import MultiViewData
 from manyview.engines import Batches, Carry, Engine, RowFilter, Stages, rows_per_block
 from manyview.engines.slices import slice_rows, take_rows_of
@@ -62,10 +62,12 @@ class InMemory:
         self, scalings: Sequence[ViewScaling], n_present: FloatArray | None = None
     ) -> FloatArray:
         """Scale the rows, which keep their labels; row factors are set by a visit."""
-        before = self._blocks
-        known, group = self._groups(scalings, n_present)
-        labels = self.kernels.copy(self.kernels.full(self.n_samples, 0, np.int32))
-        nothing = self.kernels.rows(np.empty((self.n_samples, 0), dtype=self._data.dtype))
+        before, n = self._blocks, self.n_samples
+        known, own = groups_of(scalings, self._data.present, n_present)
+        full, rows_of = self.kernels.full, self.kernels.rows
+        group = full(n, own, np.int64) if isinstance(own, int) else rows_of(own)
+        labels = self.kernels.copy(self.kernels.full(n, 0, np.int32))
+        nothing = self.kernels.rows(np.empty((n, 0), dtype=self._data.dtype))
         each_view = range(self._data.n_views)
         self._blocks = [
             Block(
@@ -83,20 +85,6 @@ class InMemory:
                 self._blocks[position], labels=block.labels, stashed=block.stashed
             )
         return known.astype(np.float64)
-
-    def _groups(
-        self, scalings: Sequence[ViewScaling], n_present: FloatArray | None
-    ) -> tuple[NDArray[np.int64], Any]:
-        """The distinct numbers of scaled views present, and which of them each row has."""
-        present = self._data.present
-        others: list[float] = [] if n_present is None else n_present.tolist()
-        if present is None:
-            known = np.unique([len(scalings), *others]).astype(np.int64)
-            own = np.searchsorted(known, len(scalings))
-            return known, self.kernels.full(self.n_samples, int(own), np.int64)
-        counts = present[:, [scaling.view for scaling in scalings]].sum(axis=1)
-        known = np.unique(np.concatenate([counts, others])).astype(np.int64)
-        return known, self.kernels.rows(np.searchsorted(known, counts))
 
     def _loaded(self, data: MultiViewData) -> MultiViewData:
         """The views that blocks are slices of; those on disk are read."""
@@ -185,6 +173,11 @@ class InMemory:
         self._blocks = [
             replace(own, **{name: getattr(its, name) for name in taken}) for own, its in pairs
         ]
+
+    def release(self) -> None:
+        """Forget the rows, which take memory."""
+        self._blocks, self._grams = [], []
+        del self._data, self._weights
 
     def map_reduce(self, visit: Callable[..., tuple[Block, T]], *shared: object) -> T:
         """Visit the blocks in order; add results at once, so that only one is held."""

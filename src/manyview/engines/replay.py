@@ -113,6 +113,10 @@ class ReplayEngine:
         """Set the labels of all rows, after which nothing is recorded."""
         self._engine.put_labels(labels)
 
+    def release(self) -> None:
+        """Forget the rows."""
+        self._engine.release()
+
     def subsample(self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False) -> Engine:
         """An engine with a subset of the rows, which is not recorded."""
         subset = self._engine.subsample(n_rows, rng, is_apart=is_apart)

@@ -61,9 +61,9 @@ def columns(view: ViewRows, weights: FloatArray) -> ColumnMoments:
         # a second pass removes the rounding of a float32 mean before it is squared
         centered = X - mean.astype(X.dtype)
         residual = np.asarray(w.astype(X.dtype) @ centered, dtype=np.float64) / total
-        scatter = (
-            np.asarray(w.astype(X.dtype) @ centered**2, dtype=np.float64) - total * residual**2
-        )
+        centered *= centered
+        squares = np.asarray(w.astype(X.dtype) @ centered, dtype=np.float64)
+        scatter = squares - total * residual**2
         counted = X if w.all() else X[w > 0]
         smallest = float(counted.min())
         n_zero = float(w @ np.count_nonzero(X == 0, axis=1))

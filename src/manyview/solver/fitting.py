@@ -171,6 +171,8 @@ class _Parts:
         schedule = replace(self.schedule, over_relax=True)
         short = replace(schedule, batches=None, gain_stop=SUBSET_GAIN)
         coarse = solve(subset, own, short, self.rng, self.on_step)
+        if subset is not self.engine:
+            subset.release()
         long = replace(schedule, gain_stop=GAIN)
         return refine(self.engine, problem, coarse, long, self.rng, self.on_step)
 
@@ -231,6 +233,7 @@ class _Parts:
         """Refine a solution on the smoothed rows of a subset with those of all samples."""
         if subset is self.engine:
             return solution, fitted
+        subset.release()
         fitted.scale_rows(self.engine)
         smoothed = _build_smoothed(self.engine, self.settings, problem)
         solution = self._refine(smoothed, solution)
@@ -255,6 +258,7 @@ class _Parts:
             own = fitted.scale_rows(self.engine)
             self.engine.map_reduce(predict, own.model, own.moments)
             return solution, fitted
+        subset.release()
         solution = self._refine(self._build_free(self.engine, problem), solution)
         return solution, Fitted(solution.model, solution.moments)
 

@@ -71,7 +71,8 @@ class Footprint:
         if few == n:
             return always + made + starts
         copied = few * (self.view_row + self.made_row + ROW_BYTES)
-        return always + copied + max(starts, made + self._of_blocks(n, block_rows))
+        # the subset is forgotten before the other rows are computed
+        return always + max(copied + starts, made + self._of_blocks(n, block_rows))
 
     def bytes_on_host(self, block_rows: int) -> float:
         """The same for the host where a device passes over all samples: it holds the subset."""
