@@ -661,7 +661,16 @@ class OMVCDR(
         """
         return explain_fit(self, self._data_of_fit(X))
 
-    def report(self, path: str | os.PathLike[str], X: Any = None, truth: Any = None) -> None:
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        truth: Any = None,
+        *,
+        meta: Any = None,
+        time: str | None = None,
+        event: str | None = None,
+    ) -> None:
         """Write a report of the fit as one HTML page, and as JSON next to it.
 
         Parameters
@@ -675,11 +684,18 @@ class OMVCDR(
         truth : array-like of shape (n_samples,), optional
             Known classes, text or integers in the order of the samples; None or NaN where unknown.
             The page then compares the clusters with them, next to k-means.
+        meta : DataFrame of shape (n_samples, n_columns), optional
+            Metadata, in the order of the samples; each column is tested for association with the
+            clusters.
+        time, event : str, optional
+            Columns of `meta` with survival: the time until the event or until the sample was last
+            seen, and whether the event was seen. The page then has Kaplan-Meier curves.
         """
         from manyview.report.files import write_report
         from manyview.report.fit import describe_fit
 
-        write_report(path, describe_fit(self, self._data_of_fit(X), truth=truth))
+        given = {"truth": truth, "meta": meta, "time": time, "event": event}
+        write_report(path, describe_fit(self, self._data_of_fit(X), **given))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted model to a file, atomically.

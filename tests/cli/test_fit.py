@@ -142,6 +142,54 @@ def test_json_is_all_that_stdout_gets(command, files):
     assert "85 samples in 3 clear clusters" in err
 
 
+@pytest.fixture(scope="module")
+def patients(files, truth, tmp_path_factory):
+    """Clinical data with survival that depends on the group."""
+    rng = np.random.default_rng(0)
+    table = pd.read_csv(files / "clinical.csv").sort_values("patient")
+    table["OS_days"] = rng.exponential(np.array([100, 300, 900])[truth]).round()
+    table["OS_status"] = np.where(rng.random(90) < 0.8, "dead", "alive")
+    path = tmp_path_factory.mktemp("patients") / "clinical.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def test_survival_is_in_the_result_on_the_terminal_and_in_the_page(command, files, patients):
+    options = ["--clusters", 3, "--meta", patients, "--time", "OS_days", "--event", "OS_status"]
+    code, out, err = command("fit", files / "rna.csv", *options, "--out", "run")
+    assert (code, err) == (0, "")
+    result = json.loads(Path("run/result.json").read_text(encoding="utf-8"))
+    assert result["survival"]["n"] == 85
+    assert result["survival"]["test"]["p"] < 1e-4
+    assert {row["column"] for row in result["meta"]} == {"stage", "age"}
+    assert "The clusters differ in survival (log-rank" in " ".join(out.split())
+    assert "median OS_days" in out
+    page = Path("run/report.html").read_text(encoding="utf-8")
+    assert "Do the clusters differ in survival?" in page
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--time", "OS_days"], "--event is not given. Add it."),
+        (["--time", "x", "--event", "y"], "have no column 'x'; expected one of stage, age"),
+    ],
+)
+def test_survival_that_is_not_there_is_refused_before_the_fit(
+    command, files, patients, options, said
+):
+    arguments = ["fit", files / "rna.csv", "--clusters", 3, "--meta", patients, *options]
+    code, _, err = command(*arguments)
+    assert (code, Path("manyview-run").exists()) == (2, False)
+    assert said in err
+
+
+def test_columns_that_look_like_survival_are_a_hint(command, files, patients):
+    _, out, _ = command("fit", files / "rna.csv", "--clusters", 3, "--meta", patients)
+    said = " ".join(out.split())
+    assert "add --time OS_days --event OS_status for Kaplan-Meier curves" in said
+
+
 def test_columns_that_are_not_tested_are_one_sentence_a_reason(command, files, tmp_path):
     clinical = files / "clinical.csv"
     code, out, _ = command("fit", files / "rna.csv", "--clusters", 1, "--meta", clinical)
@@ -254,7 +302,7 @@ def test_the_help_shows_examples_in_80_columns(command):
     code, out, _ = command("fit", "--help")
     assert code == 0
     lines = out.splitlines()
-    assert sum(line.strip().startswith("manyview fit ") for line in lines) == 9
+    assert sum(line.strip().startswith("manyview fit ") for line in lines) == 10
     assert max(map(len, lines)) <= 80
     lines = command("predict", "--help")[1].splitlines()
     assert sum(line.strip().startswith("manyview predict ") for line in lines) == 3
@@ -291,9 +339,13 @@ def test_the_commands_of_the_docs_work(command, tables, truth, tmp_path):
     tables["rna"].iloc[:9].to_csv(tmp_path / "new_rna.csv")
     tables["protein"].to_parquet(tmp_path / "protein.parquet")
     tables["meth"].iloc[::-1].T.to_csv(tmp_path / "methylation.csv")
-    pd.DataFrame({"patient": tables["rna"].index, "stage": truth}).to_csv(
-        tmp_path / "clinical.csv", index=False
-    )
+    clinical = {
+        "patient": tables["rna"].index,
+        "stage": truth,
+        "OS_days": np.arange(90) % 37 + 10 * truth,
+        "OS_status": np.arange(90) % 3 > 0,
+    }
+    pd.DataFrame(clinical).to_csv(tmp_path / "clinical.csv", index=False)
     np.save(tmp_path / "image.npy", tables["rna"])
     np.save(tmp_path / "text.npy", tables["meth"])
     np.save(tmp_path / "new_text.npy", tables["meth"].iloc[:9])
@@ -307,7 +359,7 @@ def test_the_commands_of_the_docs_work(command, tables, truth, tmp_path):
     views = np.empty((1, 2), dtype=object)
     views[0, 0], views[0, 1] = tables["rna"].to_numpy(), tables["protein"].to_numpy()
     savemat(tmp_path / "handwritten.mat", {"X": views, "Y": truth})
-    assert len(shown) == 9
+    assert len(shown) == 10
     for line in shown:
         program, *arguments = shlex.split(line)
         assert program == "manyview"

@@ -48,8 +48,7 @@ from manyview.cli.terminal import show_found, show_matching, show_notes, show_re
 from manyview.cost import estimate_cost
 from manyview.data.rows import Rows
 from manyview.exceptions import NotEnoughSamplesError
-from manyview.inspection.association import associate
-from manyview.io import LoadedViews, Meta
+from manyview.io import LoadedViews
 from manyview.omvcdr import OMVCDR
 from manyview.persistence.atomic import write_text
 from manyview.persistence.checkpoint import is_checkpoint
@@ -63,6 +62,10 @@ EXAMPLES = """
 [bold]Clinical data[/], tested for association; --id is the column of sample names:
 
   manyview fit rna.csv meth.csv --clusters 4 --id patient --meta clinical.csv
+
+[bold]Survival[/]: Kaplan-Meier curves by cluster, and the log-rank test:
+
+  manyview fit rna.csv --clusters 4 --meta clinical.csv --time OS_days --event OS_status
 
 [bold]Known classes[/], compared with the clusters, and not used in the fit:
 
@@ -126,8 +129,7 @@ def fit_run(
         show_notes(views.notes, console)
         seconds, warned = _fit(model, views, out / PASSES, console)
         with data_unchanged(views.data, out):
-            tested, aside = _associations(inputs.meta, model, request.seed)
-            notes = list(dict.fromkeys([*views.notes, *warned, *inputs.notes, *aside]))
+            notes = list(dict.fromkeys([*views.notes, *warned, *inputs.notes]))
             with console.status("describing"):
                 result = describe_fit(
                     model,
@@ -135,7 +137,9 @@ def fit_run(
                     command=request.command,
                     sources=_sources(views),
                     matching=views.matching,
-                    meta=tested,
+                    meta=None if inputs.meta is None else inputs.meta.table,
+                    time=request.time,
+                    event=request.event,
                     seconds=seconds,
                     notes=notes,
                     truth=inputs.truth,
@@ -206,22 +210,6 @@ def _fit(
     return seconds, said
 
 
-def _associations(
-    meta: Meta | None, model: OMVCDR, seed: int
-) -> tuple[list[dict[str, Any]] | None, list[str]]:
-    """Tested columns, and one sentence per reason why columns were not tested."""
-    if meta is None:
-        return None, []
-    associations = associate(meta.table, model.labels_, seed=seed)
-    by_reason: dict[str, list[str]] = {}
-    for column in associations.set_aside:
-        by_reason.setdefault(column["reason"], []).append(repr(column["column"]))
-    return associations.tested, [
-        f"Not tested for association: {', '.join(names)} ({reason})."
-        for reason, names in by_reason.items()
-    ]
-
-
 def _sources(loaded: LoadedViews) -> list[dict[str, Any]]:
     """What was found in the files: one dict of plain values per view."""
     rows: list[dict[str, Any]] = json.loads(loaded.found.to_json(orient="records"))
@@ -266,6 +254,7 @@ def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]
         "seconds": result["run"]["seconds"],
         "sources": result["sources"],
         "matching": result["matching"],
+        "survival": result["survival"],
         "meta": result["meta"],
         "truth": result["truth"],
         "notes": result["notes"],
@@ -278,6 +267,20 @@ def command(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("manyview-run"),
     meta: Annotated[
         Path | None, typer.Option(help="Metadata to test for association, such as clinical data.")
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Survival: column of --meta with the time until the event or the last visit.",
+        ),
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Survival: column of --meta that is 1, yes or dead where the event was seen.",
+        ),
     ] = None,
     truth: Annotated[
         str | None,
@@ -341,6 +344,8 @@ def command(
         by_position=by_position,
         names=split_names(names),
         meta=meta,
+        time=time,
+        event=event,
         truth=truth,
         seed=seed,
         scale=scale,

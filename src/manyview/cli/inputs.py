@@ -13,6 +13,7 @@ import pandas as pd
 from manyview.base import check_parameters
 from manyview.engines import is_too_large
 from manyview.exceptions import ViewError
+from manyview.inspection.survival_columns import read_events, read_times
 from manyview.io import LoadedViews, Meta, open_views, read_meta, read_views
 from manyview.io.classes import column_of, find_classes
 from manyview.io.on_disk import is_pattern
@@ -35,6 +36,8 @@ class FitRequest:
         Parameters of `read_views`.
     meta : path, optional
         Table of metadata, tested for association with the clusters.
+    time, event : str, optional
+        Columns of `meta` with survival: the time, and whether the event was seen.
     truth : str, optional
         Known classes: a column of `meta` or of a view, FILE::COLUMN, or a file.
     seed, lam, starts, max_iter, jobs
@@ -61,6 +64,8 @@ class FitRequest:
     by_position: bool = False
     names: Sequence[str] | None = None
     meta: Path | None = None
+    time: str | None = None
+    event: str | None = None
     truth: str | None = None
     seed: int = 0
     scale: str = "auto"
@@ -134,9 +139,13 @@ def read_inputs(request: FitRequest) -> Inputs:
     -------
     Inputs
     """
+    _check_survival(request)
     views = read_files(request)
     names = names_of(views)
     meta = None if request.meta is None else read_meta(request.meta, names, id=request.id)
+    if meta is not None and request.time is not None and request.event is not None:
+        read_times(meta.table, request.time)  # refused before the fit, which may take long
+        read_events(meta.table, request.event)
     notes = () if meta is None else meta.notes
     if request.truth is None:
         return Inputs(views, meta, notes=notes)
@@ -148,6 +157,19 @@ def read_inputs(request: FitRequest) -> Inputs:
         return read_inputs(replace(request, truth=f"{request.truth}::{column}"))
     truth = as_classes(found.table[column], len(names))
     return Inputs(views, meta, truth, notes=(*notes, *found.notes))
+
+
+def _check_survival(request: FitRequest) -> None:
+    """Refuse half of what survival needs."""
+    given = {"--meta": request.meta, "--time": request.time, "--event": request.event}
+    absent = [name for name, value in given.items() if value is None]
+    if (request.time or request.event) and absent:
+        msg = (
+            f"Survival needs --meta, --time and --event; {' and '.join(absent)} "
+            f"{'are' if len(absent) > 1 else 'is'} not given. Add "
+            f"{'them' if len(absent) > 1 else 'it'}."
+        )
+        raise ViewError(msg)
 
 
 def read_files(request: FitRequest) -> LoadedViews:

@@ -3,7 +3,8 @@
 Categories: χ² with the bias-corrected Cramér's V (Bergsma 2013). If counts are too small for χ²
 (Cochran's rule), Fisher's exact test for 2 × 2 tables, else a permutation test of χ² with random
 tables of the same margins. Numbers: Kruskal-Wallis with ε² = H / (n − 1). All p are adjusted by
-Benjamini-Hochberg.
+Benjamini-Hochberg. Survival has tests of its own (`survival.py`): times are censored, so
+they are not tested as numbers.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from pandas.api import types
 from scipy import stats
 
 from manyview.exceptions import ViewError
+from manyview.inspection.survival import compare_survival
+from manyview.inspection.survival_columns import find_survival
 
 MAX_CODES = 5  # integers with at most this many distinct values are category codes
 N_TABLES = 9999  # random tables of a permutation test
@@ -36,13 +39,38 @@ class Associations:
         effect, effect_name, p, p_adjusted, and by_cluster, a list of dicts of cluster and text.
     set_aside : list of dict
         Columns that cannot be tested: column and reason.
+    survival : dict, optional
+        Kaplan-Meier curves and log-rank tests, as `compare_survival` returns them.
+    hints : tuple of str
+        Columns that look like survival, and what to do with them.
     """
 
     tested: list[dict[str, Any]]
     set_aside: list[dict[str, str]]
+    survival: dict[str, Any] | None = None
+    hints: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """One sentence for each reason why columns were not tested, and the hints."""
+        by_reason: dict[str, list[str]] = {}
+        for column in self.set_aside:
+            by_reason.setdefault(column["reason"], []).append(repr(column["column"]))
+        aside = [
+            f"Not tested for association: {', '.join(names)} ({reason})."
+            for reason, names in by_reason.items()
+        ]
+        return [*aside, *self.hints, *(self.survival["notes"] if self.survival else ())]
 
 
-def associate(table: pd.DataFrame, labels: NDArray[Any], *, seed: int = 0) -> Associations:
+def associate(
+    table: pd.DataFrame,
+    labels: NDArray[Any],
+    *,
+    time: str | None = None,
+    event: str | None = None,
+    seed: int = 0,
+) -> Associations:
     """Test each column of a table for association with the clusters.
 
     Parameters
@@ -51,8 +79,11 @@ def associate(table: pd.DataFrame, labels: NDArray[Any], *, seed: int = 0) -> As
         Metadata of the samples; values may be missing.
     labels : array of int of shape (n_samples,)
         Cluster of each sample.
+    time, event : str, optional
+        Columns with survival: the time until the event or until the sample was last seen, and
+        whether the event was seen (1, yes, dead) or not (0, no, alive).
     seed : int, default=0
-        Seed of the random tables.
+        Seed of the random tables and permutations.
 
     Returns
     -------
@@ -71,10 +102,14 @@ def associate(table: pd.DataFrame, labels: NDArray[Any], *, seed: int = 0) -> As
     if len(table) != len(labels):
         msg = f"The table has {len(table)} rows; expected {len(labels)}, one per label."
         raise ViewError(msg)
+    survival, hints, apart = _survival(table, labels, time, event, seed)
     tested: list[dict[str, Any]] = []
     set_aside: list[dict[str, str]] = []
     n_clusters = np.unique(labels).size
     for j, name in enumerate(map(str, table.columns)):
+        if name in apart:
+            set_aside.append({"column": name, "reason": apart[name]})
+            continue
         column = table.iloc[:, j].replace([np.inf, -np.inf], np.nan)
         is_known = column.notna().to_numpy()
         values, clusters = column[is_known], labels[is_known]
@@ -90,7 +125,26 @@ def associate(table: pd.DataFrame, labels: NDArray[Any], *, seed: int = 0) -> As
     for row, p in zip(tested, _adjusted([row["p"] for row in tested]), strict=True):
         row["p_adjusted"] = p
     tested.sort(key=lambda row: (row["p_adjusted"], -row["effect"]))
-    return Associations(tested, set_aside)
+    return Associations(tested, set_aside, survival, hints)
+
+
+def _survival(
+    table: pd.DataFrame, labels: NDArray[Any], time: str | None, event: str | None, seed: int
+) -> tuple[dict[str, Any] | None, tuple[str, ...], dict[str, str]]:
+    """Survival by cluster, else a hint; and columns with the reason why they are no numbers."""
+    if (time is None) != (event is None):
+        given, other = ("time", "event") if event is None else ("event", "time")
+        msg = (
+            f"{given} is given without {other}; expected both: the time until the event or until a "
+            f"sample was last seen, and whether the event was seen. Add {other}."
+        )
+        raise ViewError(msg)
+    alike = [found for found in find_survival(table) if found.time not in (time, event)]
+    apart = {found.time: "survival times, which are censored" for found in alike}
+    if time is None or event is None:
+        return None, tuple(found.hint for found in alike[:1]), apart
+    apart |= dict.fromkeys((time, event), "survival: see the log-rank test")
+    return compare_survival(table, labels, time, event, seed=seed), (), apart
 
 
 def _adjusted(p: list[float]) -> list[float]:

@@ -1,8 +1,8 @@
 """Converts a fit to a dict of plain values: the content of the report and of its JSON file.
 
 Each key is one part: ``data``, ``structure``, ``clusters``, ``truth``, ``confidence``, ``weights``,
-``outliers``, ``heatmap``, ``map``, ``meta``, ``objective``, ``sources``, ``matching``, ``notes``
-and ``run``.
+``outliers``, ``heatmap``, ``map``, ``survival``, ``meta``, ``objective``, ``sources``,
+``matching``, ``notes`` and ``run``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import pandas as pd
 from scipy import sparse
 
 from manyview.data.views import MultiViewData
-from manyview.inspection import Explanation, FittedModel
+from manyview.exceptions import ViewError
+from manyview.inspection import Associations, Explanation, FittedModel, associate
 from manyview.inspection.explain import DOUBTFUL
 from manyview.reliability.outliers import describe_outliers
 from manyview.reliability.sizes import advise_sizes
@@ -46,7 +47,9 @@ def describe_fit(
     command: str | None = None,
     sources: Sequence[Mapping[str, Any]] | None = None,
     matching: str | None = None,
-    meta: Sequence[Mapping[str, Any]] | None = None,
+    meta: pd.DataFrame | None = None,
+    time: str | None = None,
+    event: str | None = None,
     seconds: float | None = None,
     notes: Sequence[str] = (),
     truth: Any = None,
@@ -66,9 +69,10 @@ def describe_fit(
         What was found in each file; all dicts have the same keys.
     matching : str, optional
         By what samples were matched across the files, in a sentence.
-    meta : sequence of dicts, optional
-        One for each column tested for association with the clusters: column, kind, test, n,
-        effect, effect_name, p, p_adjusted, and by_cluster, a list of {cluster, text}.
+    meta : DataFrame of shape (n_samples, n_columns), optional
+        Metadata of the samples, in their order, tested for association with the clusters.
+    time, event : str, optional
+        Columns of `meta` with survival, as `associate` has them.
     seconds : float, optional
         Time of the fit.
     notes : sequence of str, optional
@@ -96,6 +100,7 @@ def describe_fit(
     """
     explanation = model.explain(data)
     classes = None if truth is None else as_classes(truth, len(data))
+    found = _associations(model, meta, time, event)
     result = {
         "format": FORMAT,
         "data": _data(model, data),
@@ -108,11 +113,12 @@ def describe_fit(
         "outliers": describe_outliers(model, data),
         "heatmap": _heatmap(explanation),
         "map": describe_map(explanation, data, model.view_weights_, classes),
-        "meta": None if meta is None else list(meta),
+        "survival": None if found is None else found.survival,
+        "meta": None if found is None else found.tested,
         "objective": _objective(model),
         "sources": None if sources is None else list(sources),
         "matching": matching,
-        "notes": list(notes),
+        "notes": [*notes, *(() if found is None else found.notes)],
         "run": {
             **_run(model),
             "repeat": _repeat(model, data) if command is None else [command],
@@ -123,6 +129,20 @@ def describe_fit(
     }
     plain: dict[str, Any] = _plain(result)
     return plain
+
+
+def _associations(
+    model: FittedModel, meta: pd.DataFrame | None, time: str | None, event: str | None
+) -> Associations | None:
+    """Tests of the metadata, with the seed of the fit."""
+    if meta is None:
+        if time is None and event is None:
+            return None
+        msg = "time and event are given without meta; expected a table with these columns. Add it."
+        raise ViewError(msg)
+    seed = model.get_params()["random_state"]
+    known = seed if isinstance(seed, int) else 0
+    return associate(meta, model.labels_, time=time, event=event, seed=known)
 
 
 def _data(model: FittedModel, data: MultiViewData) -> dict[str, Any]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from jinja2 import Environment
 
+from manyview.report.pictures import svg_link
+from manyview.report.survival_plot import draw_survival
 from manyview.report.truth import MEASURES
 from manyview.report.wording import as_percent, tell_findings, title_of
 from manyview.utils.pages import page_environment
@@ -15,7 +17,17 @@ from manyview.utils.pages import page_environment
 # In the order of the page, each with its template. A section whose entry of the dict is missing or
 # empty is left out; "samples" shows the entry "clusters".
 SECTIONS = (
-    *("clusters", "truth", "confidence", "map", "weights", "heatmap", "samples", "outliers"),
+    *(
+        "clusters",
+        "truth",
+        "survival",
+        "confidence",
+        "map",
+        "weights",
+        "heatmap",
+        "samples",
+        "outliers",
+    ),
     *("meta", "objective", "data", "run"),
 )
 N_COLORS = 10  # of the palette in style.css
@@ -38,6 +50,7 @@ def render_fit(result: Mapping[str, Any]) -> str:
         "truth": None,
         "structure": None,
         "sizes": None,
+        "survival": None,
         **result,
     }  # older versions lack these entries
     truth = given["truth"] or {"table": {"rows": ()}, "methods": [{"metrics": {}}]}
@@ -67,6 +80,8 @@ def _environment() -> Environment:
     environment.filters["chance"] = _chance
     environment.filters["size"] = _size
     environment.filters["cell"] = _cell
+    environment.filters["curves"] = draw_survival
+    environment.filters["svg_link"] = svg_link
     return environment
 
 
