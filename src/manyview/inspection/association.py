@@ -19,6 +19,7 @@ from pandas.api import types
 from scipy import stats
 
 from manyview.exceptions import ViewError
+from manyview.inspection.cross_tables import box_plots, cross_table
 from manyview.inspection.survival import compare_survival
 from manyview.inspection.survival_columns import find_survival
 
@@ -36,7 +37,8 @@ class Associations:
     ----------
     tested : list of dict
         Strongest association first: column, kind ("categorical" or "numeric"), test, n, n_missing,
-        effect, effect_name, p, p_adjusted, and by_cluster, a list of dicts of cluster and text.
+        effect, effect_name, p, p_adjusted, by_cluster, a list of dicts of cluster and text, and
+        the cross table or the box plots, as `cross_table` and `box_plots` return them.
     set_aside : list of dict
         Columns that cannot be tested: column and reason.
     survival : dict, optional
@@ -117,7 +119,7 @@ def associate(
         if reason:
             set_aside.append({"column": name, "reason": reason})
             continue
-        measure = _numeric if _is_numeric(values) else _categorical
+        measure = _numeric if is_numeric(values) else _categorical
         sizes = {"n": int(is_known.sum()), "n_missing": int((~is_known).sum())}
         # a seed per column, so that other columns do not change its p
         found = measure(values, clusters, np.random.default_rng([seed, j]))
@@ -159,7 +161,7 @@ def _untestable(values: pd.Series, clusters: NDArray[Any], n_clusters: int) -> s
         return "empty" if n_values == 0 else "constant"
     if np.unique(clusters).size < 2:
         return "there is one cluster" if n_clusters == 1 else "known in one cluster only"
-    is_number = _is_numeric(values)
+    is_number = is_numeric(values)
     if n_values == len(values) and (not is_number or _counts(values)):
         return "all different, as names are"
     if not is_number and n_values > len(values) / 2:
@@ -167,7 +169,7 @@ def _untestable(values: pd.Series, clusters: NDArray[Any], n_clusters: int) -> s
     return ""
 
 
-def _is_numeric(values: pd.Series) -> bool:
+def is_numeric(values: pd.Series) -> bool:
     """Whether a column is numeric; few distinct integers are codes."""
     if not types.is_numeric_dtype(values.dtype) or types.is_bool_dtype(values.dtype):
         return False
@@ -190,6 +192,7 @@ def _numeric(values: pd.Series, clusters: NDArray[Any], rng: np.random.Generator
         "effect": float(statistic / (len(values) - 1)),
         "effect_name": "ε²",
         "p": float(p),
+        "boxes": box_plots(values, clusters),
         "by_cluster": [
             {"cluster": int(c), "text": f"median {middle:.4g} ({low:.4g} to {high:.4g})"}
             for c, (low, middle, high) in zip(quartiles.index, quartiles.to_numpy(), strict=True)
@@ -220,6 +223,7 @@ def _categorical(
         "effect": _cramers_v(statistic, observed),
         "effect_name": "Cramér's V",
         "p": p,
+        "table": cross_table(counts),
         "by_cluster": [
             {"cluster": int(c), "text": _commonest(counts.loc[c])} for c in counts.index
         ],

@@ -103,6 +103,8 @@ class Explanation:
     view_maps : dict of DataFrames
         For each view, x and y of the same samples along its two principal axes; NaN for missing
         views.
+    profiles : dict of Profile
+        For each view, means and effects of all features, by cluster.
     """
 
     clusters: pd.DataFrame
@@ -115,10 +117,12 @@ class Explanation:
     map: pd.DataFrame
     axes_map: pd.DataFrame
     view_maps: Mapping[str, pd.DataFrame]
+    profiles: Mapping[str, Profile]
 
     def __repr__(self) -> str:
         """Names and sizes of the tables."""
-        tables = {name: part for name, part in vars(self).items() if name != "view_maps"}
+        others = ("view_maps", "profiles")
+        tables = {name: part for name, part in vars(self).items() if name not in others}
         lines = [f"  .{name}: {len(part):,} × {part.shape[1]}" for name, part in tables.items()]
         maps = f"  .view_maps: {', '.join(self.view_maps)}"
         return "\n".join(["Explanation, rows × columns of", *lines, maps])
@@ -157,6 +161,7 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
             name: _as_table(place_view(model._fitted, data, v, rows), mapped.index)
             for v, name in enumerate(data.view_names)
         },
+        profiles=profiles,
     )
 
 

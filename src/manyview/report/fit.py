@@ -112,7 +112,7 @@ def describe_fit(
         "weights": _weights(model),
         "outliers": describe_outliers(model, data),
         "heatmap": _heatmap(explanation),
-        "map": describe_map(explanation, data, model.view_weights_, classes),
+        "map": describe_map(explanation, data, model.view_weights_, classes, meta),
         "survival": None if found is None else found.survival,
         "meta": None if found is None else found.tested,
         "objective": _objective(model),
