@@ -17,7 +17,7 @@ from manyview.report.packing import as_base64, shorten
 from manyview.utils.types import FloatArray
 
 UNKNOWN = 255  # the code of an unknown value; numbers have 0 to 254
-N_CODES = 300_000  # of all features together, so that the page stays small
+N_CODES = 200_000  # of all features together, so that the page stays small
 LEAST_FEATURES = 12
 MOST_FEATURES = 1000
 MOST_COLUMNS = 100
