@@ -12,6 +12,7 @@ from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from pandas import DataFrame
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -47,7 +48,8 @@ from manyview.engines import Engine, choose_batches, choose_engine, choose_passe
 from manyview.engines.memory import InMemory
 from manyview.engines.replay import ReplayEngine
 from manyview.exceptions import ConvergenceWarning, ViewError
-from manyview.inspection.explain import Explanation, explain_fit
+from manyview.inspection.explain import Explanation, explain_fit, profile_views
+from manyview.inspection.ranking import rank_features
 from manyview.model_selection.choice import Choice
 from manyview.model_selection.search import count_clusters
 from manyview.persistence.checkpoint import open_checkpoint, remove_checkpoint
@@ -660,6 +662,33 @@ class OMVCDR(
         (3, 2)
         """
         return explain_fit(self, self._data_of_fit(X))
+
+    def rank_features(self, X: Any = None) -> DataFrame:
+        """Compare every feature in every cluster with the other samples.
+
+        Parameters
+        ----------
+        X : views, optional
+            The samples of the fit, in the same order; only needed for a model that was loaded or
+            copied.
+
+        Returns
+        -------
+        DataFrame
+            One row per cluster and feature, the strongest of a cluster first: cluster, rank, view,
+            feature, effect (Cohen's d), mean, rest (mean of the other samples), auroc (chance that
+            the feature is larger in the cluster than outside of it), n. At most a million rows.
+
+        Examples
+        --------
+        >>> from manyview import OMVCDR
+        >>> from manyview.datasets import make_multiview_blobs
+        >>> data = make_multiview_blobs(60, random_state=0).data
+        >>> OMVCDR(n_clusters=3, random_state=0).fit(data).rank_features().columns[:4].tolist()
+        ['cluster', 'rank', 'view', 'feature']
+        """
+        data = self._data_of_fit(X)
+        return rank_features(profile_views(self, data), data, self.labels_)[0]
 
     def report(
         self,

@@ -53,7 +53,7 @@ def run(files, tmp_path_factory):
     return folder / "run", out, err
 
 
-def test_the_folder_holds_exactly_five_files(run):
+def test_the_folder_holds_exactly_its_files(run):
     folder, _, _ = run
     assert inside(folder) == sorted(FILES)
     assert inside(folder.parent) == ["run"]
@@ -72,6 +72,20 @@ def test_labels_are_those_of_the_estimator_and_right(run, files, truth):
     parquet = pd.read_parquet(folder / "labels.parquet")
     assert list(parquet.columns) == ["sample", "cluster", "confidence", "outlier_score"]
     assert parquet["confidence"].to_numpy() == pytest.approx(model.confidence_)
+
+
+def test_tables_of_clusters_and_features_are_those_of_the_model(run, files):
+    folder, _, _ = run
+    clusters = pd.read_csv(folder / "clusters.csv", index_col="cluster")
+    labels = pd.read_csv(folder / "labels.csv")
+    assert clusters["size"].tolist() == np.bincount(labels["cluster"]).tolist()
+    weights = clusters[["weight_rna", "weight_protein", "weight_meth"]]
+    assert weights.sum(axis=1).to_numpy() == pytest.approx(np.ones(3), abs=1e-5)
+    features = pd.read_csv(folder / "features.csv")
+    assert len(features) == 3 * (20 + 24 + 12)
+    data = read_views([files / name for name in VIEWS]).data
+    expected = OMVCDR(n_clusters=3, random_state=0).fit(data).rank_features()
+    pd.testing.assert_frame_equal(features, expected, rtol=1e-4, check_dtype=False)
 
 
 def test_the_model_can_be_loaded(run, files):
@@ -166,6 +180,7 @@ def test_survival_is_in_the_result_on_the_terminal_and_in_the_page(command, file
     assert "median OS_days" in out
     page = Path("run/report.html").read_text(encoding="utf-8")
     assert "Do the clusters differ in survival?" in page
+    assert Path("run/survival.svg").read_text(encoding="utf-8").startswith("<svg xmlns=")
 
 
 @pytest.mark.parametrize(

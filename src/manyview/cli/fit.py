@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import pandas as pd
 import typer
 from rich.console import Console
 
@@ -21,11 +20,12 @@ from manyview.cli.folder import (
     FILES,
     MODEL,
     PASSES,
+    PLOT,
     data_unchanged,
     run_folder,
-    write_table,
+    write_tables,
 )
-from manyview.cli.inputs import FitRequest, Inputs, names_of, read_files, read_inputs
+from manyview.cli.inputs import FitRequest, Inputs, read_files, read_inputs
 from manyview.cli.options import (
     AsJson,
     ByPosition,
@@ -53,6 +53,8 @@ from manyview.omvcdr import OMVCDR
 from manyview.persistence.atomic import write_text
 from manyview.persistence.checkpoint import is_checkpoint
 from manyview.report import describe_fit, render_fit
+from manyview.report.pictures import svg_file
+from manyview.report.survival_plot import draw_survival
 
 EXAMPLES = """
 [bold]Three omics tables[/], matched by the names of their samples:
@@ -89,7 +91,8 @@ EXAMPLES = """
 
   manyview fit tables/ --clusters 5 --samples columns --nan feature-mean
 
-Written to the folder --out: labels.csv, labels.parquet, model.mv, result.json and report.html.
+Written to the folder --out: labels.csv, labels.parquet, clusters.csv, features.csv, model.mv,
+result.json and report.html; with survival, survival.svg.
 
 New samples: manyview predict --model run new_rna.csv
 """
@@ -108,7 +111,7 @@ def fit_run(
     request : FitRequest
         Files and settings.
     out : path
-        Folder for the five files; created if it does not exist.
+        Folder for the files; created if it does not exist.
     console : rich.console.Console
         Shows tables and progress.
     read : function of a FitRequest, default=read_inputs
@@ -131,6 +134,7 @@ def fit_run(
         with data_unchanged(views.data, out):
             notes = list(dict.fromkeys([*views.notes, *warned, *inputs.notes]))
             with console.status("describing"):
+                explanation = model.explain(views.data)
                 result = describe_fit(
                     model,
                     views.data,
@@ -144,8 +148,12 @@ def fit_run(
                     notes=notes,
                     truth=inputs.truth,
                     images=inputs.images,
+                    explanation=explanation,
                 )
-        notes = _write(folder, model, names_of(views), result)
+                left_out = write_tables(folder, model, explanation, views.data)
+                result["notes"] += left_out
+        _write(folder, model, result)
+    notes = result["notes"]
     show_notes(notes[len(views.notes) :], console)
     show_result(result, out, console)
     return _summary(model, result, out)
@@ -216,22 +224,13 @@ def _sources(loaded: LoadedViews) -> list[dict[str, Any]]:
     return rows
 
 
-def _write(folder: Path, model: OMVCDR, names: pd.Index, result: dict[str, Any]) -> list[str]:
-    """Write the five files; returns the notes, with one on names that stand there differently."""
-    labels = pd.DataFrame(
-        {
-            "sample": names,
-            "cluster": model.labels_,
-            "confidence": model.confidence_,
-            "outlier_score": model.outlier_score_,
-        }
-    )
-    result["notes"] = [*result["notes"], *write_table(folder / "labels.csv", labels)]
-    write_table(folder / "labels.parquet", labels)
+def _write(folder: Path, model: OMVCDR, result: dict[str, Any]) -> None:
+    """Write the model, the result, the page and the plot of survival."""
     model.save(folder / MODEL)
     write_text(folder / "report.html", render_fit(result))
     write_text(folder / "result.json", json.dumps(result, indent=1, allow_nan=False) + "\n")
-    return list(result["notes"])
+    if result["survival"]:
+        write_text(folder / PLOT, svg_file(draw_survival(result["survival"])))
 
 
 def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]:
@@ -239,7 +238,7 @@ def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]
     sizes = np.bincount(model.labels_, minlength=result["data"]["n_clusters"])
     return {
         "out": str(out),
-        "files": list(FILES),
+        "files": [*FILES, *([PLOT] if result["survival"] else [])],
         "n_samples": result["data"]["n_samples"],
         "n_clusters": result["data"]["n_clusters"],
         "structure": result["structure"],

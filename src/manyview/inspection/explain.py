@@ -136,7 +136,7 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
         {"cluster": labels, "confidence": model.confidence_},
         index=names.to_flat_index().rename("sample"),
     )
-    profiles = _profiles(model, data)
+    profiles = profile_views(model, data)
     rows = draw_rows(labels, N_MAPPED)
     embedding = embed_rows(model.transform, data, rows)  # (rows, D)
     mapped = samples.iloc[rows]
@@ -185,7 +185,8 @@ def _as_table(points: FloatArray, samples: pd.Index) -> pd.DataFrame:
     return pd.DataFrame(points, columns=["x", "y"], index=samples)
 
 
-def _profiles(model: FittedModel, data: MultiViewData) -> dict[str, Profile]:
+def profile_views(model: FittedModel, data: MultiViewData) -> dict[str, Profile]:
+    """Means and effects of all features by cluster, of each view."""
     return {
         name: profile_view(
             data.views[v],

@@ -54,6 +54,7 @@ def describe_fit(
     notes: Sequence[str] = (),
     truth: Any = None,
     images: FloatArray | None = None,
+    explanation: Explanation | None = None,
 ) -> dict[str, Any]:
     """Collect the content of the report of a fit.
 
@@ -82,6 +83,8 @@ def describe_fit(
         the order of the samples; None or NaN if a class is unknown.
     images : array of shape (n_samples, height, width), optional
         Small picture of each sample, from 0 (background) to the largest value (foreground).
+    explanation : Explanation, optional
+        As `model.explain(data)` returns it; None computes it.
 
     Returns
     -------
@@ -98,7 +101,7 @@ def describe_fit(
     >>> describe_fit(model, data)["data"]["n_clusters"]
     3
     """
-    explanation = model.explain(data)
+    explanation = model.explain(data) if explanation is None else explanation
     classes = None if truth is None else as_classes(truth, len(data))
     found = _associations(model, meta, time, event)
     result = {
