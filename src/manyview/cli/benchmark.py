@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from manyview.cli.options import Runs, out_folder
 from manyview.study.benchmark import BenchmarkRequest, benchmark_session
 
 
@@ -18,7 +19,7 @@ def command(
     method: Annotated[
         list[str] | None, typer.Option(help="Name of a method, or module:Class; may be repeated.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("benchmark"),
+    out: Annotated[Path, out_folder()] = Path("benchmark"),
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 5,
     protocol: Annotated[
         str,
@@ -38,7 +39,7 @@ def command(
     max_samples: Annotated[
         int, typer.Option(help="Skip larger data sets, unless they are named.")
     ] = 12_000,
-    jobs: Annotated[int, typer.Option(min=1, help="Number of runs in parallel.")] = 1,
+    jobs: Runs = 1,
     variants: Annotated[
         bool,
         typer.Option(

@@ -16,16 +16,25 @@ import numpy as np
 import typer
 from rich.console import Console
 
+from manyview._version import __version__
 from manyview.cli.folder import (
     FILES,
     MODEL,
     PASSES,
     PLOT,
+    SETTINGS,
     data_unchanged,
     run_folder,
     write_tables,
 )
-from manyview.cli.inputs import FitRequest, Inputs, read_files, read_inputs
+from manyview.cli.inputs import (
+    FitRequest,
+    Inputs,
+    portable,
+    read_config,
+    read_files,
+    read_inputs,
+)
 from manyview.cli.options import (
     AsJson,
     ByPosition,
@@ -40,6 +49,7 @@ from manyview.cli.options import (
     Side,
     ViewNames,
     clustering,
+    out_folder,
     print_json,
     split_names,
 )
@@ -52,9 +62,12 @@ from manyview.io import LoadedViews
 from manyview.omvcdr import OMVCDR
 from manyview.persistence.atomic import write_text
 from manyview.persistence.checkpoint import is_checkpoint
+from manyview.persistence.settings_file import write_settings
 from manyview.report import describe_fit, render_fit
 from manyview.report.pictures import svg_file
 from manyview.report.survival_plot import draw_survival
+
+SILENT = ("config", "quiet", "json", "estimate", "context", "help")  # not about the result
 
 EXAMPLES = """
 [bold]Three omics tables[/], matched by the names of their samples:
@@ -91,8 +104,12 @@ EXAMPLES = """
 
   manyview fit tables/ --clusters 5 --samples columns --nan feature-mean
 
+[bold]The same again[/], or with another option:
+
+  manyview fit --config run/run.toml --seed 1 --out again
+
 Written to the folder --out: labels.csv, labels.parquet, clusters.csv, features.csv, model.mv,
-result.json and report.html; with survival, survival.svg.
+result.json, report.html and run.toml; with survival, survival.svg.
 
 New samples: manyview predict --model run new_rna.csv
 """
@@ -153,6 +170,7 @@ def fit_run(
                 left_out = write_tables(folder, model, explanation, views.data)
                 result["notes"] += left_out
         _write(folder, model, result)
+        _write_settings(folder / SETTINGS, request, out)
     notes = result["notes"]
     show_notes(notes[len(views.notes) :], console)
     show_result(result, out, console)
@@ -233,6 +251,37 @@ def _write(folder: Path, model: OMVCDR, result: dict[str, Any]) -> None:
         write_text(folder / PLOT, svg_file(draw_survival(result["survival"])))
 
 
+def _write_settings(path: Path, request: FitRequest, out: Path) -> None:
+    """Write the options of the run, so that `manyview fit --config` repeats it."""
+    versions = f"manyview {__version__}"
+    if request.settings is None:
+        write_settings(path, {}, f"{versions}; repeat it with: {request.command}")
+        return
+    comment = f"{versions}; repeat it with: manyview fit --config {path.name}"
+    write_settings(path, portable(request.settings, out), comment)
+
+
+def _settings(context: typer.Context, paths: list[Path], out: Path) -> dict[str, Any]:
+    """The options of a call that decide on its results."""
+    files = [str(path) for path in paths]
+    options = {
+        name: value for name, value in context.params.items() if name not in (*SILENT, "paths")
+    }
+    return {"files": files, **options, "out": str(out)}
+
+
+def _use_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Take the options of a file where the command line has none."""
+    if path is not None:
+        known = [param.name or "" for param in context.command.params]
+        names = ["files" if name == "paths" else name for name in known if name not in SILENT]
+        found = read_config(path, names)
+        if "files" in found:
+            found["paths"] = found.pop("files")
+        context.default_map = found
+    return path
+
+
 def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]:
     """What `--json` prints."""
     sizes = np.bincount(model.labels_, minlength=result["data"]["n_clusters"])
@@ -261,11 +310,28 @@ def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]
 
 
 def command(
+    context: typer.Context,
     paths: Paths,
-    clusters: Annotated[str, typer.Option(metavar="N|auto", help="Number of clusters.")],
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("manyview-run"),
+    clusters: Annotated[
+        str, typer.Option("--clusters", "-k", metavar="N|auto", help="Number of clusters.")
+    ],
+    out: Annotated[Path, out_folder()] = Path("manyview-run"),
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="FILE",
+            is_eager=True,
+            callback=_use_config,
+            help="Options from a file, such as run.toml of an earlier run.",
+        ),
+    ] = None,
     meta: Annotated[
-        Path | None, typer.Option(help="Metadata to test for association, such as clinical data.")
+        Path | None,
+        typer.Option(
+            "--meta", "-m", help="Metadata to test for association, such as clinical data."
+        ),
     ] = None,
     time: Annotated[
         str | None,
@@ -356,6 +422,7 @@ def command(
         device=device,
         memory=memory,
         command=shlex.join(["manyview", *sys.argv[1:]]),
+        settings=_settings(context, paths, out),
     )
     console = Console(quiet=quiet, stderr=json)
     print_json(estimate_run(request, console) if estimate else fit_run(request, out, console), json)

@@ -30,7 +30,8 @@ from manyview.reliability.stability import RETURNS
 
 MODEL = "model.mv"
 TABLES = ("labels.csv", "labels.parquet", "clusters.csv", "features.csv")
-FILES = (*TABLES, MODEL, "result.json", "report.html")
+SETTINGS = "run.toml"
+FILES = (*TABLES, MODEL, SETTINGS, "result.json", "report.html")
 PLOT = "survival.svg"
 ALL_FILES = (*FILES, PLOT)  # the last only where there is something to draw
 PASSES = ".passes"  # journal of a fit, until its results have their names

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +20,7 @@ from manyview.io import LoadedViews, Meta, open_views, read_meta, read_views
 from manyview.io.classes import column_of, find_classes
 from manyview.io.on_disk import is_pattern
 from manyview.omvcdr import OMVCDR
+from manyview.persistence.settings_file import read_settings
 from manyview.report.truth import as_classes
 from manyview.utils.types import FloatArray
 
@@ -52,6 +55,8 @@ class FitRequest:
         `memory_limit` of OMVCDR, such as "8GB".
     command : str, optional
         The command line, for the report.
+    settings : mapping, optional
+        Options of the command line, for the file that repeats the run.
     """
 
     paths: Sequence[Path]
@@ -77,6 +82,7 @@ class FitRequest:
     device: str = "auto"
     memory: str | None = None
     command: str | None = None
+    settings: Mapping[str, Any] | None = None
 
     def estimator(self) -> OMVCDR:
         """Make the estimator, and check its parameters.
@@ -238,3 +244,76 @@ def names_of(loaded: LoadedViews) -> pd.Index:
     names = loaded.data.sample_names
     assert names is not None  # views that were read have names, or numbers as names
     return names
+
+
+def portable(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Settings for a file in a folder: what was given, with paths as seen from there.
+
+    Parameters
+    ----------
+    settings : mapping
+        Options of the command line by name.
+    folder : path
+        The folder.
+
+    Returns
+    -------
+    dict
+    """
+    return {
+        name.replace("_", "-"): _with_paths(name, value, lambda path: _seen_from(folder, path))
+        for name, value in settings.items()
+        if value is not None and value is not False and value != []
+    }
+
+
+def read_config(path: Path, known: Sequence[str]) -> dict[str, Any]:
+    """Options of a command from a file of settings; paths are seen from its folder.
+
+    Parameters
+    ----------
+    path : path
+        A TOML file, such as run.toml of an earlier run.
+    known : sequence of str
+        Names of the options.
+
+    Returns
+    -------
+    dict
+    """
+    found = {name.replace("-", "_"): value for name, value in read_settings(path).items()}
+    for name in found:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            instead = f"; did you mean {near[0]!r}?" if near else f": {', '.join(sorted(known))}."
+            msg = f"{path} sets {name!r}; expected options of the command{instead}"
+            raise ViewError(msg)
+    home = path.resolve().parent
+    return {
+        name: _with_paths(name, value, lambda given: str(home / given))
+        for name, value in found.items()
+    }
+
+
+def _with_paths(name: str, value: Any, change: Callable[[str], str]) -> Any:
+    """A setting in which files are changed."""
+    if name == "files":
+        return [change(str(path)) for path in value]
+    if name in ("meta", "out"):
+        return change(str(value))
+    if name == "names":
+        return ",".join(change(part.strip()) for part in value.split(","))
+    if name == "truth" and (
+        "::" in value or Path(change(value)).is_file() or Path(value).is_file()
+    ):
+        return change(value)
+    return value
+
+
+def _seen_from(folder: Path, path: str) -> str:
+    """A path relative to a folder; the path as a whole if they share no drive."""
+    whole = os.path.abspath(path)  # noqa: PTH100 - a pattern or FILE::COLUMN is no file
+    try:
+        return Path(os.path.relpath(whole, folder.resolve())).as_posix()
+    except ValueError:
+        return whole
