@@ -17,7 +17,8 @@ from manyview.cli.inputs import portable, read_config
 from manyview.exceptions import ViewError
 from manyview.persistence.settings_file import read_settings, write_settings
 
-COMMANDS = "fit predict choose demo benchmark report reproduce cite datasets completion".split()
+COMMANDS = ["fit", "predict", "choose", "demo", "benchmark", "report", "reproduce", "cite"]
+COMMANDS += ["datasets", "completion"]
 QUICK = ["--clusters", 3, "--starts", 1, "--max-iter", 5]
 
 
@@ -138,7 +139,7 @@ def test_any_text_comes_back(tmp_path, text):
     [
         (
             "cluster = 3\n",
-            "sets 'cluster'; expected options of the command; did you mean 'clusters'",
+            "sets 'cluster', which is no option of the command. Did you mean 'clusters'",
         ),
         ("clusters = 3 4\n", "is not a file of settings"),
         ("\xff", "is not a file of settings"),

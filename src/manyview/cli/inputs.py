@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +21,7 @@ from manyview.io.on_disk import is_pattern
 from manyview.omvcdr import OMVCDR
 from manyview.persistence.settings_file import read_settings
 from manyview.report.truth import as_classes
+from manyview.utils.near import did_you_mean
 from manyview.utils.types import FloatArray
 
 
@@ -284,9 +284,9 @@ def read_config(path: Path, known: Sequence[str]) -> dict[str, Any]:
     found = {name.replace("-", "_"): value for name, value in read_settings(path).items()}
     for name in found:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            instead = f"; did you mean {near[0]!r}?" if near else f": {', '.join(sorted(known))}."
-            msg = f"{path} sets {name!r}; expected options of the command{instead}"
+            names = ", ".join(sorted(known))
+            near = did_you_mean(name, known) or f" Expected one of {names}."
+            msg = f"{path} sets {name!r}, which is no option of the command.{near}"
             raise ViewError(msg)
     home = path.resolve().parent
     return {

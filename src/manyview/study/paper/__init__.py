@@ -12,6 +12,7 @@ from importlib.resources import files
 import pandas as pd
 
 from manyview.exceptions import ViewError
+from manyview.utils.near import did_you_mean
 
 __all__ = ["CITATIONS", "cite", "paper_ablation", "paper_results"]
 
@@ -79,6 +80,7 @@ def cite(method: str) -> str:
     """
     if method not in CITATIONS:
         names = ", ".join(sorted(CITATIONS))
-        msg = f"There is no citation for {method!r}; expected one of {names}."
+        near = did_you_mean(method, CITATIONS)
+        msg = f"There is no citation for {method!r}.{near} Expected one of {names}."
         raise ViewError(msg)
     return CITATIONS[method]
