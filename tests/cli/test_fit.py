@@ -317,7 +317,7 @@ def test_the_help_shows_examples_in_80_columns(command):
     code, out, _ = command("fit", "--help")
     assert code == 0
     lines = out.splitlines()
-    assert sum(line.strip().startswith("manyview fit ") for line in lines) == 10
+    assert sum(line.strip().startswith("manyview fit ") for line in lines) == 11
     assert max(map(len, lines)) <= 80
     lines = command("predict", "--help")[1].splitlines()
     assert sum(line.strip().startswith("manyview predict ") for line in lines) == 3
@@ -374,7 +374,7 @@ def test_the_commands_of_the_docs_work(command, tables, truth, tmp_path):
     views = np.empty((1, 2), dtype=object)
     views[0, 0], views[0, 1] = tables["rna"].to_numpy(), tables["protein"].to_numpy()
     savemat(tmp_path / "handwritten.mat", {"X": views, "Y": truth})
-    assert len(shown) == 10
+    assert len(shown) == 11
     for line in shown:
         program, *arguments = shlex.split(line)
         assert program == "manyview"
