@@ -450,7 +450,7 @@ class OMVCDR(
         Parameters
         ----------
         X : views
-            The same views as in `fit`; a sample may lack some.
+            The same views as in `fit`, or a dict with some of them; a sample may lack some.
         present : array of bool of shape (n_samples, n_views), optional
             False where a sample lacks a view.
 
