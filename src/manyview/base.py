@@ -25,6 +25,7 @@ from manyview.data.scaling import SCALINGS, is_scale
 from manyview.data.views import MultiViewData, is_list_of_views, is_one_table, sample_names
 from manyview.exceptions import DataWarning, NotEnoughSamplesError, ViewError
 from manyview.utils.near import did_you_mean
+from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray
 
 Class = TypeVar("Class", bound=type)
@@ -126,7 +127,7 @@ def validate_views(
             "not samples)."
         )
         raise ViewError(msg)
-    data = MultiViewData.of(X, view_sizes=estimator.view_sizes, present=present)
+    data = _checked(estimator, X, present)
     for v, (view, name) in enumerate(zip(data.views, data.view_names, strict=True)):
         check_not_vanishing(view, name, None if data.present is None else data.present[:, v])
     if data.n_samples < min_samples(estimator):
@@ -158,7 +159,7 @@ def validate_new_views(
         X = _as_table(X)
         validate_data(estimator, X, skip_check_array=True, reset=False)
     X = _given(X, estimator.view_names_)
-    data = MultiViewData.of(X, view_sizes=estimator.view_sizes, present=present)
+    data = _checked(estimator, X, present)
     if isinstance(X, Mapping | MultiViewData) and data.n_views < len(estimator.view_names_):
         data = _completed(data, estimator)
     data = _matched(data, estimator.view_names_)
@@ -206,6 +207,11 @@ def _completed(data: MultiViewData, estimator: MultiViewClusterer) -> MultiViewD
             views.append(sparse.csr_array((n, size), dtype=data.dtype))
             features.append(None)
     return MultiViewData(tuple(views), names, data.sample_names, tuple(features), present)
+
+
+def _checked(estimator: MultiViewClusterer, X: Any, present: object) -> MultiViewData:
+    with limit_threads(getattr(estimator, "n_jobs", None)):
+        return MultiViewData.of(X, view_sizes=estimator.view_sizes, present=present)
 
 
 def _matched(data: MultiViewData, view_names: Sequence[str]) -> MultiViewData:

@@ -772,15 +772,15 @@ class OMVCDR(
         """An engine with the rows of X, projected and labelled, and the fit in their groups."""
         check_is_fitted(self)
         data = validate_new_views(self, X, present=present)
-        engine = self._choose_engine(data)
+        engine = self._choose_engine(data, is_read_once=self._fitted.is_read_once)
         with self._threads(data, self.n_clusters_):
             fitted = self._fitted.label(engine, data)
         data.check_unchanged()
         return engine, fitted
 
-    def _choose_engine(self, data: MultiViewData) -> InMemory:
+    def _choose_engine(self, data: MultiViewData, *, is_read_once: bool = False) -> InMemory:
         given = (self.engine, self.device, data, self.memory_limit)
-        return choose_engine(*given, tf32=self.tf32)
+        return choose_engine(*given, tf32=self.tf32, is_read_once=is_read_once)
 
     def _threads(self, data: MultiViewData, k: int) -> AbstractContextManager[None]:
         """Threads for products of the views with about six columns per cluster."""

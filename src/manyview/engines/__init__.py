@@ -241,8 +241,9 @@ def choose_engine(
     memory_limit: float | None = None,
     *,
     tf32: bool = False,
+    is_read_once: bool = False,
 ) -> InMemory:
-    """Engine and kernels by name; "auto" depends on the data and the machine."""
+    """Engine and kernels by name; "auto" depends on the data, the machine and what is to come."""
     from manyview.engines.memory import InMemory
     from manyview.engines.streaming import Streaming
 
@@ -251,7 +252,7 @@ def choose_engine(
     if device != "cpu":
         from manyview.engines.device import OnDevice
 
-        return OnDevice(kernels, engine)
+        return OnDevice(kernels, engine, is_read_once=is_read_once)
     is_large = engine == "auto" and is_too_large(_bytes_on_disk(data), memory_limit)
     if engine == "stream" or is_large:
         return Streaming(kernels, memory_limit)

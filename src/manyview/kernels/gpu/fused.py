@@ -30,6 +30,8 @@ MOST_VIEWS = 4  # in one projection
 MOST_COLUMNS = 128  # of a projection
 PROJECTED_ROWS, PROJECTED_FEATURES = 128, 32  # of a step of the product
 SQUARED_ROWS, SQUARED_FEATURES = 64, 64
+LABELLED_ROWS, LABELLED_COLUMNS = 64, 32
+MOST_CLUSTERS = 128  # padded: what the registers of a label step hold
 ALIGNED = 16  # features, for wide loads
 TAKEN = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -40,8 +42,9 @@ def padded(n: int) -> int:
 
 
 def fits(n_columns: int, n_clusters: int) -> bool:
-    """Whether the sums of all clusters fit into the registers."""
-    return padded(n_columns) * padded(n_clusters) <= MOST_ENTRIES
+    """Whether the costs and the sums of all clusters fit into the registers."""
+    KP = padded(n_clusters)
+    return KP <= MOST_CLUSTERS and padded(n_columns) * KP <= MOST_ENTRIES
 
 
 @triton.jit
@@ -112,31 +115,32 @@ def _square(
 
 @triton.jit
 def _best(
-    b_at, labels_at, out_at, add_at, leave_at, small_at, n_rows, first_chunk, chunk_step, K,
-    D: tl.constexpr, DP: tl.constexpr, TILE: tl.constexpr, CHUNK: tl.constexpr,
+    b_at, labels_at, out_at, add_at, leave_at, small_at, n_rows, first_chunk, chunk_step,
+    D: tl.constexpr, DP: tl.constexpr, KP: tl.constexpr, TILE: tl.constexpr, STEP: tl.constexpr,
+    CHUNK: tl.constexpr,
 ):  # fmt: skip
     per_chunk: tl.constexpr = CHUNK // TILE
     tile = tl.program_id(0)
     chunk = first_chunk + (tile // per_chunk) * chunk_step
     rows = chunk.to(tl.int64) * CHUNK + (tile % per_chunk) * TILE + tl.arange(0, TILE)
-    columns = tl.arange(0, DP)
-    is_row, is_column = rows < n_rows, columns < D
-    is_there = is_row[:, None] & is_column[None, :]
-    b = tl.load(b_at + rows[:, None] * D + columns[None, :], mask=is_there, other=0.0)
+    clusters, is_row = tl.arange(0, KP), rows < n_rows
     own = tl.load(labels_at + rows, mask=is_row, other=0)
-    there = own[:, None] * (2 * DP) + columns[None, :]  # center, slope
-    apart = b - tl.load(leave_at + there)
-    leave = tl.load(small_at + 2 * own + 1)
-    leave += tl.sum(apart * apart * tl.load(leave_at + there + DP), axis=1)
-    label, least = own, tl.full((TILE,), float("inf"), tl.float32)
-    for c in range(K):
-        at = add_at + c * (2 * DP) + columns  # √slope, √slope · center
-        apart = b * tl.load(at)[None, :] - tl.load(at + DP)[None, :]
-        add = tl.load(small_at + 2 * c) + tl.sum(apart * apart, axis=1)
-        is_less = (own != c) & (add < least)
-        least = tl.where(is_less, add, least)
-        label = tl.where(is_less, c, label)
-    tolerance = tl.load(small_at + 2 * K)
+    leave = tl.load(small_at + KP + own)
+    add = tl.zeros((TILE, KP), dtype=tl.float32)
+    for start in range(0, DP, STEP):
+        columns = start + tl.arange(0, STEP)
+        is_there = is_row[:, None] & (columns < D)[None, :]
+        b = tl.load(b_at + rows[:, None] * D + columns[None, :], mask=is_there, other=0.0)
+        there = leave_at + own[:, None] * (2 * DP) + columns[None, :]  # center, slope
+        apart = b - tl.load(there)
+        leave += tl.sum(apart * apart * tl.load(there + DP), axis=1)
+        table = add_at + clusters[None, :] * (2 * DP) + columns[:, None]  # −2 slope · center, slope
+        add = tl.dot(b, tl.load(table), add, input_precision="tf32x3")
+        add = tl.dot(b * b, tl.load(table + DP), add, input_precision="tf32x3")
+    add += tl.load(small_at + clusters)[None, :]
+    add = tl.where(clusters[None, :] == own[:, None], float("inf"), add)
+    least, label = tl.min(add, axis=1), tl.argmin(add, axis=1)
+    tolerance = tl.load(small_at + 2 * KP)
     label = tl.where(least < leave * (1.0 - tolerance), label, own)
     tl.store(out_at + rows, label, mask=is_row)
 
@@ -151,7 +155,7 @@ def _sum(
     sums = tl.zeros((KP, DP), dtype=tl.float32)
     squares = tl.zeros((KP, DP), dtype=tl.float32)
     counts = tl.zeros((KP,), dtype=tl.float32)
-    for tile in range(program, tl.cdiv(n_rows, TILE), n_programs):
+    for tile in tl.range(program, tl.cdiv(n_rows, TILE), n_programs, num_stages=3):
         rows = tile.to(tl.int64) * TILE + within
         is_row = rows < n_rows
         is_there = is_row[:, None] & (columns < D)[None, :]
@@ -270,22 +274,22 @@ def best_labels(
     """
     n, D = b.shape
     (grow, slope, center), (rem_grow, rem_slope, rem_center) = costs
-    k, DP = len(center), padded(D)
-    tables = np.zeros((2, k, 2, DP))
-    root = np.sqrt(slope)
-    tables[:, :, :, :D] = [
-        np.stack([root, root * center], axis=1),
+    k, DP, KP = len(center), padded(D), padded(len(center))
+    tables = np.zeros((2, KP, 2, DP))
+    tables[:, :k, :, :D] = [
+        np.stack([-2 * slope * center, slope], axis=1),
         np.stack([rem_center, rem_slope], axis=1),
     ]
-    small = np.append(np.stack([grow, rem_grow], axis=1), tolerance)
-    packed = np.concatenate([tables.ravel(), small]).astype(np.float32)
+    small = np.full((2, KP), np.inf)
+    small[:, :k] = grow + np.sum(slope * center**2, axis=1), rem_grow
+    packed = np.concatenate([tables.ravel(), small.ravel(), [tolerance]]).astype(np.float32)
     there = torch.as_tensor(packed, device=b.device)
-    add, leave, small_there = there.tensor_split([k * 2 * DP, k * 4 * DP])
-    out, tile = labels.clone(), min(max(TILE_ENTRIES // DP, 16), 128)
+    add, leave, small_there = there.tensor_split([2 * KP * DP, 4 * KP * DP])
+    out, step = labels.clone(), min(DP, LABELLED_COLUMNS)
     with torch.cuda.device(b.device):
-        _best[(len(chunks) * (chunk_rows // tile),)](
-            b, labels, out, add, leave, small_there, n, chunks.start, chunks.step, k,
-            D, DP, tile, chunk_rows, num_warps=4,
+        _best[(len(chunks) * (chunk_rows // LABELLED_ROWS),)](
+            b, labels, out, add, leave, small_there, n, chunks.start, chunks.step,
+            D, DP, KP, LABELLED_ROWS, step, chunk_rows, num_warps=4,
         )  # fmt: skip
     return out
 

@@ -34,7 +34,6 @@ from manyview.kernels.gpu.products import (
     row_squares,
     space_dims,
     spaces,
-    stage,
     stored,
     times_basis,
     to_numpy,
@@ -43,6 +42,7 @@ from manyview.kernels.gpu.products import (
     unfactored,
 )
 from manyview.kernels.gpu.sparse_rows import Pattern, SparseRows
+from manyview.kernels.gpu.transfers import to_host
 from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters, Moved
 from manyview.kernels.sweep import Costs, leaving_costs, prepare_all
 from manyview.utils.memory import installed_memory
@@ -98,13 +98,14 @@ class TensorKernels:
     def joined(self, parts: Sequence[Tensor], dtype: Any = None) -> NDArray[Any]:
         """Arrays with a sample axis as one, in numpy."""
         kind = parts[0].dtype if dtype is None else getattr(torch, np.dtype(dtype).name)
-        out = torch.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype=kind)
+        like = torch.empty((0,), dtype=kind).numpy().dtype
+        # numpy asks for large pages, which the first writing to an array waits for less often
+        out = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype=like)
         first = 0
         for part in parts:
-            stage(part.to(kind), out[first : first + len(part)])
+            to_host(part.to(kind), torch.from_numpy(out[first : first + len(part)]))
             first += len(part)
-        found: NDArray[Any] = out.numpy()
-        return found
+        return out
 
     def full(self, n: int, value: float, dtype: Any) -> Tensor:
         """An array with a sample axis that has one value."""
@@ -382,6 +383,8 @@ class TensorKernels:
         else:
             labels = self._propose(block, clusters)
         rows = (labels != block.labels).nonzero()[:, 0]
+        if len(rows) == 0:
+            return labels, Moved(none := _empty(clusters.moments), none)
         before, there = block.some(rows), labels[rows]
         if len(rows) <= FEW_ROWS:  # a launch would take longer than the sums
             host = self.host_block(before)
@@ -530,6 +533,12 @@ def _moments_of(sums: Any, starts: Any, weight: float) -> ClusterMoments:
     scatter = np.add.reduceat(np.maximum(sums.squares - n * mean**2, 0), starts, axis=1)
     rows = np.rint(n.T).astype(np.int64)
     return ClusterMoments(starts, rows, weight * n.T, mean[None], weight * scatter[None])
+
+
+def _empty(like: ClusterMoments) -> ClusterMoments:
+    """Moments of no rows."""
+    zeros = (np.zeros_like(part) for part in (like.rows, like.count, like.mean, like.scatter))
+    return ClusterMoments(like.starts, *zeros)
 
 
 def _widen(b: Tensor, starts: Any) -> Tensor:
