@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from manyview.data.views import MultiViewData
 from manyview.inspection.features import Profile, profile_view
 from manyview.inspection.map import (
-    cluster_means,
+    distances_to_means,
     draw_rows,
-    embed_rows,
     place_samples,
     place_view,
 )
 from manyview.solver.inference import Assignment, Fitted
-from manyview.utils.types import FloatArray, IntArray
+from manyview.utils.types import FloatArray
 
 DOUBTFUL = 0.5  # confidence below this: at least half as common in one blob
 N_TOP = 10  # features of a view and cluster
@@ -28,6 +27,8 @@ N_DRAWN = 20  # approximate number of features of a view in the heatmap
 N_TYPICAL = 10  # samples of a cluster
 N_DOUBTFUL = 10  # samples of a cluster
 N_MAPPED = 100_000  # samples
+FEWEST_MAPPED = 1000  # samples, whatever the memory limit
+BYTES_MAPPED = 1500  # of a sample: coordinates by all views, three times in double precision
 
 
 class FittedModel(Protocol):
@@ -96,7 +97,8 @@ class Explanation:
         Cluster and confidence of each sample.
     map : DataFrame, one row per sample of the map
         Position, cluster, confidence, and coordinates x and y: similar samples lie together
-        (t-SNE of the scaled views, without the labels). Beyond 100 000 samples, a random subset.
+        (t-SNE of the scaled views, without the labels). Beyond 100 000 samples, or those that a
+        `memory_limit` has room for, a random subset.
     axes_map : DataFrame
         x and y of the same samples along the two principal axes of all views, also without the
         labels: distances have a meaning, but more than a few clusters overlap.
@@ -137,8 +139,7 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
         index=names.to_flat_index().rename("sample"),
     )
     profiles = profile_views(model, data)
-    rows = draw_rows(labels, N_MAPPED)
-    embedding = embed_rows(model.transform, data, rows)  # (rows, D)
+    rows = draw_rows(labels, _n_mapped(model))
     mapped = samples.iloc[rows]
     places, along_axes = place_samples(model._fitted, data, rows)
     return Explanation(
@@ -152,7 +153,7 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
         heatmap=pd.concat(
             {name: profile.heatmap(N_DRAWN) for name, profile in profiles.items()}, names=["view"]
         ),
-        exemplars=_exemplars(embedding, mapped, rows),
+        exemplars=_exemplars(model, data, mapped, rows),
         doubtful=_doubtful(model, data, samples),
         confidence=samples,
         map=mapped.assign(position=rows, x=places[:, 0], y=places[:, 1]),
@@ -163,6 +164,14 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
         },
         profiles=profiles,
     )
+
+
+def _n_mapped(model: FittedModel) -> int:
+    """Largest number of samples of the map, so that its arrays take half of the memory limit."""
+    limit = model.get_params().get("memory_limit")
+    if limit is None:
+        return N_MAPPED
+    return int(np.clip(limit / 2 / BYTES_MAPPED, FEWEST_MAPPED, N_MAPPED))
 
 
 def _clusters(samples: pd.DataFrame, stability: FloatArray) -> pd.DataFrame:
@@ -207,11 +216,12 @@ def _features(profiles: Mapping[str, Profile]) -> pd.DataFrame:
     return together[first + [column for column in together if column not in first]]
 
 
-def _exemplars(embedding: NDArray[Any], mapped: pd.DataFrame, rows: IntArray) -> pd.DataFrame:
+def _exemplars(
+    model: FittedModel, data: MultiViewData, mapped: pd.DataFrame, rows: NDArray[np.intp]
+) -> pd.DataFrame:
     """The samples nearest to the mean of their cluster."""
     cluster = mapped["cluster"].to_numpy()
-    means = cluster_means(embedding, cluster, cluster.max() + 1)
-    distance = np.linalg.norm(embedding - means[cluster], axis=1)
+    distance = distances_to_means(model.transform, data, rows, cluster)
     table = pd.DataFrame(
         {"cluster": cluster, "sample": mapped.index, "position": rows, "distance": distance}
     ).sort_values(["cluster", "distance"], kind="stable")
