@@ -15,9 +15,9 @@ from manyview.inspection.map import draw_rows
 from manyview.utils.types import FloatArray, IntArray
 
 MOST_ROWS = 1_000_000  # of the table
-CELLS = 20_000_000  # of the samples that a view is ranked on
+CELLS = 5_000_000  # of the samples that a view is ranked on
 LEAST_SAMPLES = 1000  # for the ranks, of however many features
-PIECE_CELLS = 2_000_000  # ranked at a time
+PIECE_CELLS = 1_000_000  # ranked at a time
 FAR = 1e300  # the rank of an effect without bound
 
 
