@@ -173,6 +173,29 @@ def test_the_map_is_colored_by_any_column_or_feature(load, result):
     assert picture(page) == before
 
 
+def saved(page, tmp_path, button):
+    with page.expect_download() as waiting:
+        button.click()
+    path = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    return path
+
+
+def test_tables_labels_and_pictures_are_saved_from_the_page(load, result, tmp_path):
+    page = load(result, accept_downloads=True)
+    path = saved(page, tmp_path, page.locator("#clusters caption .save"))
+    table = pd.read_csv(path)
+    assert table["samples"].tolist() == [row["size"] for row in result["clusters"]]
+    labels = pd.read_csv(saved(page, tmp_path, page.locator(".save", has_text="labels")))
+    cluster = np.frombuffer(base64.b64decode(result["map"]["cluster"]), "<u4")
+    assert labels["cluster"].tolist() == cluster.tolist()
+    assert labels["sample"].tolist() == result["map"]["names"]
+    for part, name in (("#map", "map.png"), ("#survival", "survival.png")):
+        path = saved(page, tmp_path, page.locator(f"{part} .save", has_text="PNG"))
+        assert path.name == name
+        assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
 def test_the_pointer_finds_a_sample_and_leaves_it(load, result):
     page = load(result)
     tip = page.locator(".tip")

@@ -9,15 +9,18 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import silhouette_samples
 
 from helpers.html import Page
 from manyview import OMVCDR, MultiViewData
 from manyview.datasets import make_multiview_blobs
 from manyview.exceptions import ViewError
 from manyview.inspection import explain
+from manyview.inspection.coordinates import joint_coordinates
 from manyview.report import describe_fit, render_fit
 from manyview.report.files import rewrite_report, write_report
 from manyview.report.html import SECTIONS, _short
+from manyview.report.methods import write_methods
 from manyview.report.sample_map import NOWHERE, SPAN, describe_map
 from manyview.report.wording import title_of
 
@@ -156,7 +159,7 @@ def test_what_was_not_given_is_left_out(model, data):
 def test_the_page_loads_nothing_and_names_cannot_break_it(result):
     text = render_fit(result)
     page = Page(text)
-    icon, plot = page.references
+    icon, plot = [link for link in page.references if not link.startswith("#")]
     assert (icon, plot[:26]) == ("data:,", "data:image/svg+xml;base64,")
     assert "http" not in text
     assert page.tags.count("script") == 3
@@ -210,6 +213,49 @@ def test_survival_is_told_with_what_it_rests_on(result):
 def test_survival_without_metadata_is_refused(model, data):
     with pytest.raises(ViewError, match="time and event are given without meta"):
         describe_fit(model, data, time="days", event="dead")
+
+
+def test_the_table_of_contents_leads_to_every_section(result):
+    page = Page(render_fit(result))
+    links = [link[1:] for link in page.references if link.startswith("#")]
+    assert links == [name for name in page.ids if name not in ("clusters", "map-data")]
+
+
+def test_silhouettes_are_those_of_scikit_learn_in_the_coordinates_of_the_map(result, model, data):
+    rows = np.arange(90)
+    coordinates = joint_coordinates(model._fitted, data, rows)
+    expected = silhouette_samples(coordinates, model.labels_)
+    part = result["silhouettes"]
+    assert (part["n_samples"], part["mean"]) == (90, pytest.approx(expected.mean()))
+    for row in part["clusters"]:
+        own = expected[model.labels_ == row["cluster"]]
+        assert (row["mean"], row["below"]) == pytest.approx((own.mean(), (own < 0).mean()))
+        assert row["values"][0] == pytest.approx(own.max(), abs=1e-3)
+        assert row["values"] == sorted(row["values"], reverse=True)
+
+
+def test_one_cluster_has_no_silhouettes(data):
+    model = OMVCDR(n_clusters=1, n_init=1, random_state=0).fit(data)
+    result = describe_fit(model, data)
+    assert result["silhouettes"] is None
+    assert "silhouettes" not in Page(render_fit(result)).ids
+
+
+def test_the_methods_are_told_with_versions_parameters_and_citation(result):
+    text = write_methods(result)
+    assert "90 samples with the views rna (6 features), b&b (9 features)" in text
+    assert "10 samples lacked at least one view" in text
+    assert "Parameters were n_clusters=3, random_state=0, all others the defaults" in text
+    for name, version in result["run"]["versions"].items():
+        assert f"{name} {version}" in text
+    assert "Views were scaled: rna by sqrt-l2 and pca-l2" in text
+    assert "log-rank test" in text
+    for row in result["meta"]:
+        assert row["test"] in text
+    assert "IEEE Transactions on Neural Networks and Learning Systems, 2024" in text
+    plain = {**result, "meta": None, "survival": None, "structure": None}
+    assert "log-rank" not in write_methods(plain)
+    assert "Gaussian" not in write_methods(plain)
 
 
 def test_objective_weights_and_run_are_those_of_the_model(result, model):
@@ -275,14 +321,15 @@ def test_pictures_are_png_of_the_typical_samples(model, data, tmp_path):
     page = Page(render_fit(result))
     n_pictures = sum(len(cluster["pictures"]) for cluster in result["clusters"])
     assert page.tags.count("img") == n_pictures + 3  # and one beside each size
-    assert all(address.startswith("data:") for address in page.references)
+    assert all(address.startswith(("data:", "#")) for address in page.references)
 
 
 def test_every_table_has_a_caption_and_every_picture_a_text(result):
     text = render_fit(result)
     assert text.count("<table") == text.count("<caption>") > 5
-    assert text.count('role="img" aria-label=') == 4  # survival, histogram, map and objective
-    assert text.count("<svg") == 2
+    # survival, histogram, map, objective and the silhouettes of three clusters
+    assert len(re.findall(r'role="img"\s+aria-label=', text)) == 4 + 3
+    assert text.count("<svg") == 2 + 3
 
 
 def test_one_cluster_has_no_doubts_shares_or_columns_to_show(data):

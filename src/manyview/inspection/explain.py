@@ -17,6 +17,7 @@ from manyview.inspection.map import (
     draw_rows,
     place_samples,
     place_view,
+    silhouettes,
 )
 from manyview.solver.inference import Assignment, Fitted
 from manyview.utils.types import FloatArray
@@ -107,6 +108,10 @@ class Explanation:
         views.
     profiles : dict of Profile
         For each view, means and effects of all features, by cluster.
+    silhouettes : DataFrame
+        Cluster and silhouette of at most 2000 samples, in the coordinates that the map is made of,
+        which know no labels: near 1, a sample is far from other clusters; below 0, another cluster
+        is nearer on average than its own. Empty if there is one cluster.
     """
 
     clusters: pd.DataFrame
@@ -120,6 +125,7 @@ class Explanation:
     axes_map: pd.DataFrame
     view_maps: Mapping[str, pd.DataFrame]
     profiles: Mapping[str, Profile]
+    silhouettes: pd.DataFrame
 
     def __repr__(self) -> str:
         """Names and sizes of the tables."""
@@ -141,7 +147,7 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
     profiles = profile_views(model, data)
     rows = draw_rows(labels, _n_mapped(model))
     mapped = samples.iloc[rows]
-    places, along_axes = place_samples(model._fitted, data, rows)
+    places, coordinates = place_samples(model._fitted, data, rows)
     return Explanation(
         clusters=_clusters(samples, model.cluster_stability(data)),
         view_weights=pd.DataFrame(
@@ -157,12 +163,13 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
         doubtful=_doubtful(model, data, samples),
         confidence=samples,
         map=mapped.assign(position=rows, x=places[:, 0], y=places[:, 1]),
-        axes_map=_as_table(along_axes, mapped.index),
+        axes_map=_as_table(coordinates[:, :2], mapped.index),
         view_maps={
             name: _as_table(place_view(model._fitted, data, v, rows), mapped.index)
             for v, name in enumerate(data.view_names)
         },
         profiles=profiles,
+        silhouettes=_silhouettes(coordinates, mapped),
     )
 
 
@@ -188,6 +195,12 @@ def _clusters(samples: pd.DataFrame, stability: FloatArray) -> pd.DataFrame:
             "stability": stability,
         }
     )
+
+
+def _silhouettes(coordinates: FloatArray, mapped: pd.DataFrame) -> pd.DataFrame:
+    rows, values = silhouettes(coordinates, mapped["cluster"].to_numpy())
+    table = mapped.iloc[rows][["cluster"]].assign(silhouette=values)
+    return table.sort_values(["cluster", "silhouette"], ascending=[True, False], kind="stable")
 
 
 def _as_table(points: FloatArray, samples: pd.Index) -> pd.DataFrame:

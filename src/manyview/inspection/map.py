@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from sklearn.metrics import silhouette_samples
 
 from manyview.data.views import MultiViewData
 from manyview.inspection.coordinates import joint_coordinates, row_pieces, view_coordinates
@@ -16,6 +17,7 @@ from manyview.solver.inference import Fitted
 from manyview.utils.types import FloatArray, IntArray
 
 N_MEANS = 10_000  # samples whose mean is that of their cluster
+N_SILHOUETTES = 2000  # samples; all of their distances are compared
 N_SURE = 50  # samples of each cluster that are always drawn
 
 
@@ -77,9 +79,17 @@ def cluster_means(embedding: NDArray[Any], labels: IntArray, k: int) -> FloatArr
 def place_samples(
     fitted: Fitted, data: MultiViewData, rows: NDArray[np.intp]
 ) -> tuple[FloatArray, FloatArray]:
-    """Places of samples by all views, without the labels: neighbors together; principal axes."""
+    """Places of samples by all views, without the labels, and the coordinates they are made of."""
     coordinates = joint_coordinates(fitted, data, rows)
-    return lay_out(coordinates), coordinates[:, :2]
+    return lay_out(coordinates), coordinates
+
+
+def silhouettes(coordinates: FloatArray, labels: IntArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """Silhouettes of at most `N_SILHOUETTES` samples, with all clusters: positions and values."""
+    few = draw_rows(labels, N_SILHOUETTES)
+    if not 1 < len(np.unique(labels[few])) < len(few):
+        return few[:0], np.zeros(0)
+    return few, np.asarray(silhouette_samples(coordinates[few], labels[few]), dtype=np.float64)
 
 
 def place_view(fitted: Fitted, data: MultiViewData, v: int, rows: NDArray[np.intp]) -> FloatArray:

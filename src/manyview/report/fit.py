@@ -1,6 +1,7 @@
 """Converts a fit to a dict of plain values: the content of the report and of its JSON file.
 
-Each key is one part: ``data``, ``structure``, ``clusters``, ``truth``, ``confidence``, ``weights``,
+Each key is one part: ``data``, ``structure``, ``clusters``, ``truth``, ``confidence``,
+``silhouettes``, ``weights``,
 ``outliers``, ``heatmap``, ``map``, ``survival``, ``meta``, ``objective``, ``sources``,
 ``matching``, ``notes`` and ``run``.
 """
@@ -36,6 +37,7 @@ N_CLUSTERS = 100  # largest number that is described one by one
 N_FEATURES = 5  # of a view and cluster
 N_STRONGEST = 3  # of a cluster, in its headline
 N_SAMPLES = 8  # typical and doubtful ones, of a cluster
+N_QUANTILES = 41  # of the silhouettes of a cluster
 N_BINS = 20  # of the histogram of confidence
 LIBRARIES = ("manyview", "numpy", "scipy", "scikit-learn", "numba")
 
@@ -112,6 +114,7 @@ def describe_fit(
         "sizes": _advice_on_sizes(model, data),
         "truth": None if classes is None else describe_truth(model, data, classes, seconds),
         "confidence": _confidence(model),
+        "silhouettes": _silhouettes(explanation),
         "weights": _weights(model),
         "outliers": describe_outliers(model, data),
         "heatmap": _heatmap(explanation),
@@ -286,6 +289,29 @@ def _confidence(model: FittedModel) -> dict[str, Any]:
         "histogram": np.histogram(model.confidence_, N_BINS, (0, 1))[0].tolist(),
         "stability": model.stability_,
         "n_starts": model.n_init,
+    }
+
+
+def _silhouettes(explanation: Explanation) -> dict[str, Any] | None:
+    """Silhouettes of the clusters that are described, as quantiles; None for one cluster."""
+    table = explanation.silhouettes
+    if table.empty:
+        return None
+    groups = dict(list(table.groupby("cluster")["silhouette"]))
+    shares = np.linspace(1, 0, N_QUANTILES)
+    return {
+        "n_samples": len(table),
+        "mean": float(table["silhouette"].mean()),
+        "clusters": [
+            {
+                "cluster": c,
+                "n": len(groups[c]),
+                "mean": float(groups[c].mean()),
+                "below": float((groups[c] < 0).mean()),
+                "values": np.quantile(groups[c], shares).round(3).tolist(),
+            }
+            for c in _described(explanation)
+        ],
     }
 
 

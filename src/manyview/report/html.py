@@ -8,6 +8,7 @@ from typing import Any
 
 from jinja2 import Environment
 
+from manyview.report.methods import write_methods
 from manyview.report.pictures import svg_link
 from manyview.report.survival_plot import draw_survival
 from manyview.report.truth import MEASURES
@@ -17,19 +18,25 @@ from manyview.utils.pages import page_environment
 # In the order of the page, each with its template. A section whose entry of the dict is missing or
 # empty is left out; "samples" shows the entry "clusters".
 SECTIONS = (
-    *(
-        "clusters",
-        "truth",
-        "survival",
-        "confidence",
-        "map",
-        "weights",
-        "heatmap",
-        "samples",
-        "outliers",
-    ),
-    *("meta", "objective", "data", "run"),
+    *("clusters", "truth", "survival", "confidence", "silhouettes", "map", "weights", "heatmap"),
+    *("samples", "outliers", "meta", "objective", "data", "run"),
 )
+CONTENTS = {  # what the table of contents calls them
+    "clusters": "Clusters",
+    "truth": "Known classes",
+    "survival": "Survival",
+    "confidence": "Confidence",
+    "silhouettes": "Silhouettes",
+    "map": "Map",
+    "weights": "Views",
+    "heatmap": "Features",
+    "samples": "Typical samples",
+    "outliers": "Outliers",
+    "meta": "Metadata",
+    "objective": "Convergence",
+    "data": "Data",
+    "run": "Methods",
+}
 N_COLORS = 10  # of the palette in style.css
 
 
@@ -62,6 +69,8 @@ def render_fit(result: Mapping[str, Any]) -> str:
             given,
             title=title_of(result),
             sections=[name for name in SECTIONS if given.get(name, name == "samples")],
+            contents=CONTENTS,
+            methods=write_methods(result),
             n_colors=N_COLORS,
             measures={key: title for key, title in MEASURES.items() if key in scores},
             words=tell_findings(result),
