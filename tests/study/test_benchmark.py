@@ -72,7 +72,7 @@ def test_enough_seeds_tell_a_difference_of_one_set(here, command):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["c.npz"], "There is no file c.npz"),
+        (["c.npz"], "There is no benchmark set 'c.npz'"),
         (["cc"], "There is no benchmark set 'cc'"),
         (["a.npz", "--method", "lmvcs"], "Did you mean 'lmvsc'?"),
     ],
@@ -93,7 +93,7 @@ def test_where_nothing_was_done_the_reason_is_told(here, command):
 
 def test_a_path_is_a_benchmark_set(here):
     assert load_benchmark("b.npz").data.n_samples == 41
-    with pytest.raises(ViewError, match="There is no file d.mat"):
+    with pytest.raises(ViewError, match="no benchmark set 'd.mat' in .*, and no such file"):
         load_benchmark("d.mat")
 
 

@@ -99,19 +99,17 @@ def load_benchmark(
 
 def find_benchmark(name: str, data_home: str | os.PathLike[str] | None = None) -> Path:
     """File of a benchmark set, by its name or its path; near names are told if there is none."""
-    if Path(name).suffix.lower() in ENDINGS:
-        if Path(name).is_file():
-            return Path(name)
-        msg = f"There is no file {name}; expected the path of a .npz or .mat file. Check it."
-        raise ViewError(msg)
+    if Path(name).suffix.lower() in ENDINGS and Path(name).is_file():
+        return Path(name)
     files = benchmark_files(data_home)
     found = name if name in files else _same_name(name, files)
     if found is None:
         folder = benchmark_folder(data_home)
         msg = (
-            f"There is no benchmark set {name!r} in {folder}.{did_you_mean(name, files)} The "
-            f"folder has {', '.join(files) or 'no .npz files'}. Set MANYVIEW_DATA, or pass "
-            "data_home, to the folder with your files, or give the path of a file."
+            f"There is no benchmark set {name!r} in {folder}, and no such file."
+            f"{did_you_mean(Path(name).stem, files)} The folder has "
+            f"{', '.join(files) or 'no .npz files'}. Set MANYVIEW_DATA, or pass data_home, to the "
+            "folder with your files, or give the path of a .npz or .mat file."
         )
         raise ViewError(msg)
     return files[found]
