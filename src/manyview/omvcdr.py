@@ -699,6 +699,7 @@ class OMVCDR(
         meta: Any = None,
         time: str | None = None,
         event: str | None = None,
+        batch: str | None = None,
     ) -> None:
         """Write a report of the fit as one HTML page, and as JSON next to it.
 
@@ -719,11 +720,13 @@ class OMVCDR(
         time, event : str, optional
             Columns of `meta` with survival: the time until the event or until the sample was last
             seen, and whether the event was seen. The page then has Kaplan-Meier curves.
+        batch : str, optional
+            Column of `meta` with the batch of each sample; a warning if clusters follow it.
         """
         from manyview.report.files import write_report
         from manyview.report.fit import describe_fit
 
-        given = {"truth": truth, "meta": meta, "time": time, "event": event}
+        given = {"truth": truth, "meta": meta, "time": time, "event": event, "batch": batch}
         write_report(path, describe_fit(self, self._data_of_fit(X), **given))
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -374,7 +374,7 @@ def test_the_commands_of_the_docs_work(command, tables, truth, tmp_path):
     views = np.empty((1, 2), dtype=object)
     views[0, 0], views[0, 1] = tables["rna"].to_numpy(), tables["protein"].to_numpy()
     savemat(tmp_path / "handwritten.mat", {"X": views, "Y": truth})
-    assert len(shown) == 11
+    assert len(shown) == 12
     for line in shown:
         program, *arguments = shlex.split(line)
         assert program == "manyview"

@@ -161,6 +161,7 @@ def fit_run(
                     meta=None if inputs.meta is None else inputs.meta.table,
                     time=request.time,
                     event=request.event,
+                    batch=request.batch,
                     seconds=seconds,
                     notes=notes,
                     truth=inputs.truth,
@@ -303,6 +304,7 @@ def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]
         "sources": result["sources"],
         "matching": result["matching"],
         "survival": result["survival"],
+        "batch": result["batch"],
         "meta": result["meta"],
         "truth": result["truth"],
         "notes": result["notes"],
@@ -347,6 +349,19 @@ def command(
             help="Survival: column of --meta that is 1, yes or dead where the event was seen.",
         ),
     ] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of --meta with the batch of a sample: a warning if clusters follow it.",
+        ),
+    ] = None,
+    center_batches: Annotated[
+        bool,
+        typer.Option(
+            "--center-batches", metavar="", help="Take the means of the batches off each view."
+        ),
+    ] = False,
     truth: Annotated[
         str | None,
         typer.Option(
@@ -411,6 +426,8 @@ def command(
         meta=meta,
         time=time,
         event=event,
+        batch=batch,
+        center_batches=center_batches,
         truth=truth,
         seed=seed,
         scale=scale,

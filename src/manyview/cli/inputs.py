@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from manyview.base import check_parameters
+from manyview.data.batches import center_batches
 from manyview.engines import is_too_large
 from manyview.exceptions import ViewError
 from manyview.inspection.survival_columns import read_events, read_times
@@ -41,6 +42,10 @@ class FitRequest:
         Table of metadata, tested for association with the clusters.
     time, event : str, optional
         Columns of `meta` with survival: the time, and whether the event was seen.
+    batch : str, optional
+        Column of `meta` with the batch of each sample.
+    center_batches : bool
+        Whether the means of the batches are taken off each view.
     truth : str, optional
         Known classes: a column of `meta` or of a view, FILE::COLUMN, or a file.
     seed, lam, starts, max_iter, jobs
@@ -71,6 +76,8 @@ class FitRequest:
     meta: Path | None = None
     time: str | None = None
     event: str | None = None
+    batch: str | None = None
+    center_batches: bool = False
     truth: str | None = None
     seed: int = 0
     scale: str = "auto"
@@ -146,6 +153,9 @@ def read_inputs(request: FitRequest) -> Inputs:
     Inputs
     """
     _check_survival(request)
+    if request.center_batches and request.batch is None:
+        msg = "--center-batches needs --batch, the column with the batches. Add it."
+        raise ViewError(msg)
     views = read_files(request)
     names = names_of(views)
     meta = None if request.meta is None else read_meta(request.meta, names, id=request.id)
@@ -153,6 +163,9 @@ def read_inputs(request: FitRequest) -> Inputs:
         read_times(meta.table, request.time)  # refused before the fit, which may take long
         read_events(meta.table, request.event)
     notes = () if meta is None else meta.notes
+    if request.batch is not None:
+        views, said = _by_batch(views, meta, request)
+        notes = (*notes, *said)
     if request.truth is None:
         return Inputs(views, meta, notes=notes)
     features = [str(name) for of in views.data.feature_names if of is not None for name in of]
@@ -176,6 +189,28 @@ def _check_survival(request: FitRequest) -> None:
             f"{'them' if len(absent) > 1 else 'it'}."
         )
         raise ViewError(msg)
+
+
+def _by_batch(
+    views: LoadedViews, meta: Meta | None, request: FitRequest
+) -> tuple[LoadedViews, tuple[str, ...]]:
+    """Views without the means of the batches, if that was asked for; and a note."""
+    columns = [] if meta is None else list(map(str, meta.table.columns))
+    if meta is None or request.batch not in columns:
+        msg = f"--batch is {request.batch!r}; expected a column of --meta" + (
+            f", one of {', '.join(columns)}.{did_you_mean(str(request.batch), columns)}"
+            if meta
+            else ", which is not given. Add it."
+        )
+        raise ViewError(msg)
+    if not request.center_batches:
+        return views, ()
+    batch = meta.table.iloc[:, columns.index(request.batch)]
+    note = (
+        f"The means of the batches ({request.batch}) were taken off each view. New samples are "
+        "predicted as they are: take the means of their batches off before."
+    )
+    return replace(views, data=center_batches(views.data, batch)), (note,)
 
 
 def read_files(request: FitRequest) -> LoadedViews:
@@ -267,14 +302,14 @@ def portable(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     }
 
 
-def read_config(path: Path, known: Sequence[str]) -> dict[str, Any]:
+def read_config(path: Path, names: Sequence[str]) -> dict[str, Any]:
     """Options of a command from a file of settings; paths are seen from its folder.
 
     Parameters
     ----------
     path : path
         A TOML file, such as run.toml of an earlier run.
-    known : sequence of str
+    names : sequence of str
         Names of the options.
 
     Returns
@@ -283,9 +318,8 @@ def read_config(path: Path, known: Sequence[str]) -> dict[str, Any]:
     """
     found = {name.replace("-", "_"): value for name, value in read_settings(path).items()}
     for name in found:
-        if name not in known:
-            names = ", ".join(sorted(known))
-            near = did_you_mean(name, known) or f" Expected one of {names}."
+        if name not in names:
+            near = did_you_mean(name, names) or f" Expected one of {', '.join(sorted(names))}."
             msg = f"{path} sets {name!r}, which is no option of the command.{near}"
             raise ViewError(msg)
     home = path.resolve().parent

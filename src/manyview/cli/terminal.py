@@ -113,7 +113,8 @@ def show_result(result: Mapping[str, Any], out: Path, console: Console) -> None:
     for finding in findings.values():
         if finding:
             console.print(escape(finding))
-    show_notes([result["sizes"]] if result["sizes"] else [], console)
+    batch = result["batch"]["sentence"] if result["batch"] else ""
+    show_notes([text for text in (result["sizes"], batch) if text], console)
     if result["truth"]:
         show_truth(result["truth"], console)
     if result["survival"]:

@@ -30,6 +30,7 @@ from manyview.report.pictures import as_pictures
 from manyview.report.sample_map import describe_map
 from manyview.report.truth import as_classes, describe_truth
 from manyview.utils.memory import peak_memory
+from manyview.utils.near import did_you_mean
 from manyview.utils.types import FloatArray
 
 FORMAT = 1  # of the dict; increases when older versions could not render it
@@ -37,6 +38,7 @@ N_CLUSTERS = 100  # largest number that is described one by one
 N_FEATURES = 5  # of a view and cluster
 N_STRONGEST = 3  # of a cluster, in its headline
 N_SAMPLES = 8  # typical and doubtful ones, of a cluster
+MOST_P, LEAST_EFFECT = 0.05, 0.1  # of an association with the batch that is worth a warning
 N_QUANTILES = 41  # of the silhouettes of a cluster
 N_BINS = 20  # of the histogram of confidence
 LIBRARIES = ("manyview", "numpy", "scipy", "scikit-learn", "numba")
@@ -52,6 +54,7 @@ def describe_fit(
     meta: pd.DataFrame | None = None,
     time: str | None = None,
     event: str | None = None,
+    batch: str | None = None,
     seconds: float | None = None,
     notes: Sequence[str] = (),
     truth: Any = None,
@@ -76,6 +79,8 @@ def describe_fit(
         Metadata of the samples, in their order, tested for association with the clusters.
     time, event : str, optional
         Columns of `meta` with survival, as `associate` has them.
+    batch : str, optional
+        Column of `meta` with the batch of each sample; a warning if clusters follow it.
     seconds : float, optional
         Time of the fit.
     notes : sequence of str, optional
@@ -105,6 +110,8 @@ def describe_fit(
     """
     explanation = model.explain(data) if explanation is None else explanation
     classes = None if truth is None else as_classes(truth, len(data))
+    if meta is not None and batch is not None:
+        meta = _with_names(meta, batch)
     found = _associations(model, meta, time, event)
     result = {
         "format": FORMAT,
@@ -121,6 +128,7 @@ def describe_fit(
         "map": describe_map(explanation, data, model.view_weights_, classes, meta),
         "survival": None if found is None else found.survival,
         "meta": None if found is None else found.tested,
+        "batch": None if found is None or batch is None else _batch(found, batch),
         "objective": _objective(model),
         "sources": None if sources is None else list(sources),
         "matching": matching,
@@ -149,6 +157,40 @@ def _associations(
     seed = model.get_params()["random_state"]
     known = seed if isinstance(seed, int) else 0
     return associate(meta, model.labels_, time=time, event=event, seed=known)
+
+
+def _with_names(meta: pd.DataFrame, batch: str) -> pd.DataFrame:
+    """Metadata in which batches are names, also where they are numbered."""
+    if batch not in meta.columns:
+        near = did_you_mean(batch, map(str, meta.columns))
+        msg = f"The metadata have no column {batch!r}.{near} Name one that they have."
+        raise ViewError(msg)
+    column = meta[batch]
+    return meta.assign(**{batch: column.astype(object).map(str).where(column.notna(), None)})
+
+
+def _batch(found: Associations, batch: str) -> dict[str, Any]:
+    """Whether the clusters follow the batch, and more than any other column."""
+    rows = {row["column"]: row for row in found.tested}
+    own = rows.pop(batch, None)
+    if own is None:
+        sentence = f"Whether the clusters follow the batch ({batch}) could not be tested."
+        return {"column": batch, "follows": None, "sentence": sentence}
+    strongest = max((row["effect"] for row in rows.values()), default=0.0)
+    is_real = own["p_adjusted"] < MOST_P and own["effect"] >= LEAST_EFFECT
+    follows = is_real and own["effect"] >= strongest
+    size = f"{own['effect_name']} {own['effect']:.2f}, adjusted p = {own['p_adjusted']:.2g}"
+    if follows:
+        sentence = (
+            f"The clusters follow the batch ({batch}) more than any other column ({size}): they "
+            "may be batches rather than groups of samples. --center-batches takes the means of "
+            "the batches off each view."
+        )
+    elif is_real:
+        sentence = f"The clusters depend on the batch ({batch}; {size}), and more on others."
+    else:
+        sentence = f"The clusters do not follow the batch ({batch}; {size})."
+    return {"column": batch, "follows": follows, "sentence": sentence}
 
 
 def _data(model: FittedModel, data: MultiViewData) -> dict[str, Any]:

@@ -58,6 +58,7 @@ def render_fit(result: Mapping[str, Any]) -> str:
         "structure": None,
         "sizes": None,
         "survival": None,
+        "batch": None,
         **result,
     }  # older versions lack these entries
     truth = given["truth"] or {"table": {"rows": ()}, "methods": [{"metrics": {}}]}

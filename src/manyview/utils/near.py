@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, names: Iterable[str]) -> str:
     """A question to end a sentence with, if a known name is near; else nothing.
 
     Parameters
     ----------
     name : str
         The name that was given.
-    known : iterable of str
+    names : iterable of str
         The names that exist.
 
     Returns
@@ -21,7 +21,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     str
         Such as " Did you mean 'lmvsc'?".
     """
-    by_case = {other.lower(): other for other in known}
+    by_case = {other.lower(): other for other in names}
     wanted = name.lower()
     near = [by_case[one] for one in get_close_matches(wanted, by_case, n=3, cutoff=0.7)]
     longer = [other for one, other in by_case.items() if wanted in one and other not in near]
