@@ -87,7 +87,9 @@ def _environment() -> Environment:
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["short"] = _short
     environment.filters["tenths"] = lambda number: f"{round(number, 1) + 0.0:.1f}".replace("-", "−")
-    environment.filters["signed"] = lambda number: f"{number:+.1f}".replace("-", "−")
+    environment.filters["signed"] = lambda number: f"{round(number, 1) + 0.0:+.1f}".replace(
+        "-", "−"
+    )
     environment.filters["chance"] = _chance
     environment.filters["size"] = _size
     environment.filters["cell"] = _cell

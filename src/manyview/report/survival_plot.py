@@ -109,7 +109,7 @@ def _curve(part: Mapping[str, Any], scale: _Scale) -> Markup:
         _color(part),
         _path(steps) + "".join(marks),
         _hex(part),
-        Markup(' stroke-dasharray="6 3"') if part["cluster"] >= len(COLORS) else "",
+        _dashes(part),
         part["cluster"],
     )
 
@@ -168,8 +168,13 @@ def _grid(x1: float, y1: float, x2: float, y2: float) -> Markup:
 
 def _swatch(part: Mapping[str, Any], x: float, y: float) -> Markup:
     return Markup(
-        '<path class="line {}" d="M{:.1f} {:.1f}h16" stroke="{}" stroke-width="3"/>'
-    ).format(_color(part), x, y, _hex(part))
+        '<path class="line {}" d="M{:.1f} {:.1f}h16" stroke="{}" stroke-width="3"{}/>'
+    ).format(_color(part), x, y, _hex(part), _dashes(part))
+
+
+def _dashes(part: Mapping[str, Any]) -> Markup:
+    """The clusters after the tenth have the colors of the first ones, and dashes."""
+    return Markup(' stroke-dasharray="6 3"' if part["cluster"] >= len(COLORS) else "")
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle", fill: str = SOFT) -> Markup:
