@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self, cast
@@ -13,6 +13,7 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame
+from sklearn import config_context
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -45,6 +46,7 @@ from manyview.base import (
 from manyview.data.tensors import as_given
 from manyview.data.views import MultiViewData, is_list_of_views
 from manyview.engines import Engine, choose_batches, choose_engine, choose_passes
+from manyview.engines.device import OnDevice
 from manyview.engines.memory import InMemory
 from manyview.engines.replay import ReplayEngine
 from manyview.exceptions import ConvergenceWarning, ViewError
@@ -774,12 +776,24 @@ class OMVCDR(
     def _label(self, X: Any, present: Any = None) -> tuple[InMemory, Fitted]:
         """An engine with the rows of X, projected and labelled, and the fit in their groups."""
         check_is_fitted(self)
-        data = validate_new_views(self, X, present=present)
+        with config_context(assume_finite=True):
+            data = validate_new_views(self, X, present=present)
         engine = self._choose_engine(data, is_read_once=self._fitted.is_read_once)
+        if isinstance(engine, OnDevice) and engine.checks_values(data):
+            with suppress(ViewError):  # of values that are not finite, which are then looked for
+                fitted = self._label_rows(engine, data)
+                if engine.are_values_valid:
+                    return engine, fitted
+        if not isinstance(X, MultiViewData):
+            with limit_threads(self.n_jobs):
+                data = data.checked()
+        return engine, self._label_rows(engine, data)
+
+    def _label_rows(self, engine: InMemory, data: MultiViewData) -> Fitted:
         with self._threads(data, self.n_clusters_):
             fitted = self._fitted.label(engine, data)
         data.check_unchanged()
-        return engine, fitted
+        return fitted
 
     def _choose_engine(self, data: MultiViewData, *, is_read_once: bool = False) -> InMemory:
         given = (self.engine, self.device, data, self.memory_limit)

@@ -212,3 +212,30 @@ def test_an_estimate_reads_as_a_sentence(monkeypatch):
     assert str(held).endswith(" This machine has 16.0 GB.")
     assert str(replace(told, seconds=0.44)).startswith("About 0.4 seconds")
     assert "and 30 MB" in str(replace(told, memory_bytes=3e7))
+
+
+@pytest.mark.usefixtures("few_rows")
+@pytest.mark.parametrize("engine", ["auto", "stream"])
+def test_a_device_is_tried_and_its_memory_told(arrays, engine):
+    torch = pytest.importorskip("torch")
+    told = estimate_cost(arrays, 3, engine, device="torch", **FAST)
+    blind = estimate_cost([(6000, 12), (6000, 20)], 3, engine, device="torch", **FAST)
+    tensors = estimate_cost([torch.as_tensor(X) for X in arrays], 3, engine, device="torch", **FAST)
+    for found in (told, blind, tensors):
+        assert (found.engine, found.device) == (
+            "stream" if engine == "stream" else "memory",
+            "torch",
+        )
+        assert found.seconds > 0
+        assert found.n_reads == 0
+        assert found.view_bytes == 6000 * 32 * 4
+        assert found.memory_bytes == told.memory_bytes
+        assert found.device_bytes == told.device_bytes
+    twice = estimate_cost([(12_000, 12), (12_000, 20)], 3, engine, device="torch", **FAST)
+    assert twice.device_bytes > told.device_bytes
+
+
+def test_of_two_fits_on_a_device_only_the_difference_grows():
+    smaller = replace(TRIAL, n_samples=150, seconds_of_rows=3.5)
+    assert TRIAL.beside(smaller).seconds_of_rows == 2.0
+    assert TRIAL.beside(replace(smaller, seconds_of_rows=5.0)).seconds_of_rows == 0.0

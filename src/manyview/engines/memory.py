@@ -54,9 +54,8 @@ class InMemory:
             self._block_rows = self._unit_rows
         assert self._block_rows % CHUNK_ROWS == 0
         self._blocks = []
-        n = self.n_samples
-        is_given = weights is not None
-        self._weights = self.kernels.rows(weights) if is_given else self.kernels.full(n, 1, float)
+        equal = self.kernels.full(self.n_samples, 1, float)
+        self._weights = equal if weights is None else self.kernels.rows(weights)
         self.apply_scalings([ViewScaling(v) for v in range(data.n_views)])
 
     def apply_scalings(
@@ -506,8 +505,7 @@ class InMemory:
 
     def gather_column(self, column: int) -> FloatArray:
         """Concatenate one column of the projections, in float64."""
-        parts = [block.projection[:, column] for block in self._blocks]
-        return self.kernels.joined(parts, np.dtype(np.float64))
+        return self.kernels.joined([b.projection[:, column] for b in self._blocks], np.float64)
 
     def put_labels(self, labels: NDArray[np.int32]) -> None:
         """Set the labels of all rows."""
