@@ -14,7 +14,7 @@ from manyview.inspection.association import associate
 from manyview.inspection.survival import KaplanMeier, compare_survival, log_rank
 from manyview.inspection.survival_columns import find_survival, read_events
 
-# figures of lifelines on 20 random sets: with and without ties, two to five groups
+# of lifelines on 20 random sets, as tools/make_survival_figures.py writes them
 REFERENCE = json.loads((Path(__file__).parent / "lifelines.json").read_text(encoding="utf-8"))
 SETS = REFERENCE["sets"]
 
