@@ -35,7 +35,7 @@ def center_batches(data: MultiViewData, batch: pd.Series) -> MultiViewData:
     --------
     >>> import pandas as pd
     >>> from manyview import MultiViewData
-    >>> from manyview.data.batches import center_batches
+    >>> from manyview.data import center_batches
     >>> data = MultiViewData.of([[[1.0, 1.0], [3.0, 1.0], [11.0, 1.0], [13.0, 1.0]]])
     >>> center_batches(data, pd.Series(["a", "a", "b", "b"])).views[0][:, 0].tolist()
     [6.0, 8.0, 6.0, 8.0]
