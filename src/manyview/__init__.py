@@ -4,12 +4,16 @@
 >>> labels = OMVCDR(n_clusters=3).fit_predict([rna, protein])  # doctest: +SKIP
 """
 
+from __future__ import annotations
+
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from manyview._version import __version__
 
+TYPE_CHECKING = False  # that of `typing` takes as long to import as all of `manyview --version`
 if TYPE_CHECKING:
+    from typing import Any
+
     from manyview.cost import estimate_cost
     from manyview.data.opening import open_rows
     from manyview.data.views import MultiViewData

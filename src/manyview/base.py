@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import wraps
 from numbers import Integral, Real
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils import Tags, check_random_state
@@ -23,6 +24,7 @@ from manyview.data.doubts import find_doubts
 from manyview.data.scaling import SCALINGS, is_scale
 from manyview.data.views import MultiViewData, is_list_of_views, is_one_table, sample_names
 from manyview.exceptions import DataWarning, NotEnoughSamplesError, ViewError
+from manyview.utils.near import did_you_mean
 from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray
 
@@ -156,16 +158,55 @@ def validate_new_views(
     if is_one_table(X):
         X = _as_table(X)
         validate_data(estimator, X, skip_check_array=True, reset=False)
+    X = _given(X, estimator.view_names_)
     data = _checked(estimator, X, present)
+    if isinstance(X, Mapping | MultiViewData) and data.n_views < len(estimator.view_names_):
+        data = _completed(data, estimator)
     data = _matched(data, estimator.view_names_)
     if data.n_features != estimator.view_sizes_:
         msg = (
             f"X has {data.n_views} view(s) of {data.n_features} features; the fit had "
             f"{len(estimator.view_sizes_)} view(s) of {estimator.view_sizes_}. Pass the same "
-            "views in the same order."
+            "views in the same order, or a dict of those that are there, by their names "
+            f"{list(estimator.view_names_)}."
         )
         raise ViewError(msg)
     return data
+
+
+def _given(X: Any, view_names: Sequence[str]) -> Any:
+    """Views without those that are None; in a list of all views, these keep their places."""
+    if isinstance(X, list | tuple) and len(X) == len(view_names) and any(x is None for x in X):
+        X = dict(zip(view_names, X, strict=True))
+    if isinstance(X, Mapping):
+        return {name: view for name, view in X.items() if view is not None}
+    return X
+
+
+def _completed(data: MultiViewData, estimator: MultiViewClusterer) -> MultiViewData:
+    """All views of the fit; those that were not given are missing for every sample."""
+    names, sizes = estimator.view_names_, estimator.view_sizes_
+    unknown = [name for name in data.view_names if name not in names]
+    if unknown:
+        msg = (
+            f"X has the view {unknown[0]!r}; the fit had {list(names)}."
+            f"{did_you_mean(unknown[0], names)} Pass views under the names of the fit; some may be "
+            "left out."
+        )
+        raise ViewError(msg)
+    n, own = data.n_samples, {name: v for v, name in enumerate(data.view_names)}
+    present = np.zeros((n, len(names)), dtype=bool)
+    views: list[Any] = []
+    features: list[Any] = []
+    for v, (name, size) in enumerate(zip(names, sizes, strict=True)):
+        if name in own:
+            present[:, v] = True if data.present is None else data.present[:, own[name]]
+            views.append(data.views[own[name]])
+            features.append(data.feature_names[own[name]])
+        else:
+            views.append(sparse.csr_array((n, size), dtype=data.dtype))
+            features.append(None)
+    return MultiViewData(tuple(views), names, data.sample_names, tuple(features), present)
 
 
 def _checked(estimator: MultiViewClusterer, X: Any, present: object) -> MultiViewData:

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from pandas import DataFrame
 from sklearn import config_context
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
@@ -49,7 +50,8 @@ from manyview.engines.device import OnDevice
 from manyview.engines.memory import InMemory
 from manyview.engines.replay import ReplayEngine
 from manyview.exceptions import ConvergenceWarning, ViewError
-from manyview.inspection.explain import Explanation, explain_fit
+from manyview.inspection.explain import Explanation, explain_fit, profile_views
+from manyview.inspection.ranking import rank_features
 from manyview.model_selection.choice import Choice
 from manyview.model_selection.search import count_clusters
 from manyview.persistence.checkpoint import open_checkpoint, remove_checkpoint
@@ -450,7 +452,7 @@ class OMVCDR(
         Parameters
         ----------
         X : views
-            The same views as in `fit`; a sample may lack some.
+            The same views as in `fit`, or a dict with some of them; a sample may lack some.
         present : array of bool of shape (n_samples, n_views), optional
             False where a sample lacks a view.
 
@@ -663,7 +665,44 @@ class OMVCDR(
         """
         return explain_fit(self, self._data_of_fit(X))
 
-    def report(self, path: str | os.PathLike[str], X: Any = None, truth: Any = None) -> None:
+    def rank_features(self, X: Any = None) -> DataFrame:
+        """Compare every feature in every cluster with the other samples.
+
+        Parameters
+        ----------
+        X : views, optional
+            The samples of the fit, in the same order; only needed for a model that was loaded or
+            copied.
+
+        Returns
+        -------
+        DataFrame
+            One row per cluster and feature, the strongest of a cluster first: cluster, rank, view,
+            feature, effect (Cohen's d), mean, rest (mean of the other samples), auroc (chance that
+            the feature is larger in the cluster than outside of it), n. At most a million rows.
+
+        Examples
+        --------
+        >>> from manyview import OMVCDR
+        >>> from manyview.datasets import make_multiview_blobs
+        >>> data = make_multiview_blobs(60, random_state=0).data
+        >>> OMVCDR(n_clusters=3, random_state=0).fit(data).rank_features().columns[:4].tolist()
+        ['cluster', 'rank', 'view', 'feature']
+        """
+        data = self._data_of_fit(X)
+        return rank_features(profile_views(self, data), data, self.labels_)[0]
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: Any = None,
+        truth: Any = None,
+        *,
+        meta: Any = None,
+        time: str | None = None,
+        event: str | None = None,
+        batch: str | None = None,
+    ) -> None:
         """Write a report of the fit as one HTML page, and as JSON next to it.
 
         Parameters
@@ -677,11 +716,20 @@ class OMVCDR(
         truth : array-like of shape (n_samples,), optional
             Known classes, text or integers in the order of the samples; None or NaN where unknown.
             The page then compares the clusters with them, next to k-means.
+        meta : DataFrame of shape (n_samples, n_columns), optional
+            Metadata, in the order of the samples; each column is tested for association with the
+            clusters.
+        time, event : str, optional
+            Columns of `meta` with survival: the time until the event or until the sample was last
+            seen, and whether the event was seen. The page then has Kaplan-Meier curves.
+        batch : str, optional
+            Column of `meta` with the batch of each sample; a warning if clusters follow it.
         """
         from manyview.report.files import write_report
         from manyview.report.fit import describe_fit
 
-        write_report(path, describe_fit(self, self._data_of_fit(X), truth=truth))
+        given = {"truth": truth, "meta": meta, "time": time, "event": event, "batch": batch}
+        write_report(path, describe_fit(self, self._data_of_fit(X), **given))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted model to a file, atomically.

@@ -53,7 +53,7 @@ def run(files, tmp_path_factory):
     return folder / "run", out, err
 
 
-def test_the_folder_holds_exactly_five_files(run):
+def test_the_folder_holds_exactly_its_files(run):
     folder, _, _ = run
     assert inside(folder) == sorted(FILES)
     assert inside(folder.parent) == ["run"]
@@ -72,6 +72,20 @@ def test_labels_are_those_of_the_estimator_and_right(run, files, truth):
     parquet = pd.read_parquet(folder / "labels.parquet")
     assert list(parquet.columns) == ["sample", "cluster", "confidence", "outlier_score"]
     assert parquet["confidence"].to_numpy() == pytest.approx(model.confidence_)
+
+
+def test_tables_of_clusters_and_features_are_those_of_the_model(run, files):
+    folder, _, _ = run
+    clusters = pd.read_csv(folder / "clusters.csv", index_col="cluster")
+    labels = pd.read_csv(folder / "labels.csv")
+    assert clusters["size"].tolist() == np.bincount(labels["cluster"]).tolist()
+    weights = clusters[["weight_rna", "weight_protein", "weight_meth"]]
+    assert weights.sum(axis=1).to_numpy() == pytest.approx(np.ones(3), abs=1e-5)
+    features = pd.read_csv(folder / "features.csv")
+    assert len(features) == 3 * (20 + 24 + 12)
+    data = read_views([files / name for name in VIEWS]).data
+    expected = OMVCDR(n_clusters=3, random_state=0).fit(data).rank_features()
+    pd.testing.assert_frame_equal(features, expected, rtol=1e-4, check_dtype=False)
 
 
 def test_the_model_can_be_loaded(run, files):
@@ -140,6 +154,55 @@ def test_json_is_all_that_stdout_gets(command, files):
     assert sum(summary["sizes"]) == summary["n_samples"] == 85
     assert sum(summary["view_weights"].values()) == pytest.approx(1)
     assert "85 samples in 3 clear clusters" in err
+
+
+@pytest.fixture(scope="module")
+def patients(files, truth, tmp_path_factory):
+    """Clinical data with survival that depends on the group."""
+    rng = np.random.default_rng(0)
+    table = pd.read_csv(files / "clinical.csv").sort_values("patient")
+    table["OS_days"] = rng.exponential(np.array([100, 300, 900])[truth]).round()
+    table["OS_status"] = np.where(rng.random(90) < 0.8, "dead", "alive")
+    path = tmp_path_factory.mktemp("patients") / "clinical.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def test_survival_is_in_the_result_on_the_terminal_and_in_the_page(command, files, patients):
+    options = ["--clusters", 3, "--meta", patients, "--time", "OS_days", "--event", "OS_status"]
+    code, out, err = command("fit", files / "rna.csv", *options, "--out", "run")
+    assert (code, err) == (0, "")
+    result = json.loads(Path("run/result.json").read_text(encoding="utf-8"))
+    assert result["survival"]["n"] == 85
+    assert result["survival"]["test"]["p"] < 1e-4
+    assert {row["column"] for row in result["meta"]} == {"stage", "age"}
+    assert "The clusters differ in survival (log-rank" in " ".join(out.split())
+    assert "median OS_days" in out
+    page = Path("run/report.html").read_text(encoding="utf-8")
+    assert "Do the clusters differ in survival?" in page
+    assert Path("run/survival.svg").read_text(encoding="utf-8").startswith("<svg xmlns=")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--time", "OS_days"], "--event is not given. Add it."),
+        (["--time", "x", "--event", "y"], "have no column 'x'; expected one of stage, age"),
+    ],
+)
+def test_survival_that_is_not_there_is_refused_before_the_fit(
+    command, files, patients, options, said
+):
+    arguments = ["fit", files / "rna.csv", "--clusters", 3, "--meta", patients, *options]
+    code, _, err = command(*arguments)
+    assert (code, Path("manyview-run").exists()) == (2, False)
+    assert said in err
+
+
+def test_columns_that_look_like_survival_are_a_hint(command, files, patients):
+    _, out, _ = command("fit", files / "rna.csv", "--clusters", 3, "--meta", patients)
+    said = " ".join(out.split())
+    assert "add --time OS_days --event OS_status for Kaplan-Meier curves" in said
 
 
 def test_columns_that_are_not_tested_are_one_sentence_a_reason(command, files, tmp_path):
@@ -254,7 +317,7 @@ def test_the_help_shows_examples_in_80_columns(command):
     code, out, _ = command("fit", "--help")
     assert code == 0
     lines = out.splitlines()
-    assert sum(line.strip().startswith("manyview fit ") for line in lines) == 9
+    assert sum(line.strip().startswith("manyview fit ") for line in lines) == 11
     assert max(map(len, lines)) <= 80
     lines = command("predict", "--help")[1].splitlines()
     assert sum(line.strip().startswith("manyview predict ") for line in lines) == 3
@@ -264,7 +327,7 @@ def test_a_flag_does_not_look_as_if_it_took_a_value(command):
     for name in ("fit", "predict", "demo", "choose"):
         lines = command(name, "--help")[1].splitlines()
         (quiet,) = [line for line in lines if "--quiet" in line]
-        assert quiet.split()[2] == "Print"
+        assert quiet.split()[2:4] == ["-q", "Print"]
 
 
 @pytest.mark.slow
@@ -291,9 +354,13 @@ def test_the_commands_of_the_docs_work(command, tables, truth, tmp_path):
     tables["rna"].iloc[:9].to_csv(tmp_path / "new_rna.csv")
     tables["protein"].to_parquet(tmp_path / "protein.parquet")
     tables["meth"].iloc[::-1].T.to_csv(tmp_path / "methylation.csv")
-    pd.DataFrame({"patient": tables["rna"].index, "stage": truth}).to_csv(
-        tmp_path / "clinical.csv", index=False
-    )
+    clinical = {
+        "patient": tables["rna"].index,
+        "stage": truth,
+        "OS_days": np.arange(90) % 37 + 10 * truth,
+        "OS_status": np.arange(90) % 3 > 0,
+    }
+    pd.DataFrame(clinical).to_csv(tmp_path / "clinical.csv", index=False)
     np.save(tmp_path / "image.npy", tables["rna"])
     np.save(tmp_path / "text.npy", tables["meth"])
     np.save(tmp_path / "new_text.npy", tables["meth"].iloc[:9])
@@ -307,7 +374,7 @@ def test_the_commands_of_the_docs_work(command, tables, truth, tmp_path):
     views = np.empty((1, 2), dtype=object)
     views[0, 0], views[0, 1] = tables["rna"].to_numpy(), tables["protein"].to_numpy()
     savemat(tmp_path / "handwritten.mat", {"X": views, "Y": truth})
-    assert len(shown) == 9
+    assert len(shown) == 12
     for line in shown:
         program, *arguments = shlex.split(line)
         assert program == "manyview"

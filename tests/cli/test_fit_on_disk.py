@@ -14,13 +14,13 @@ import pytest
 from pyarrow import parquet
 
 from manyview import OMVCDR
-from manyview.cli.fit import _associations as associations
 from manyview.cli.folder import FILES
 from manyview.cli.inputs import FitRequest
 from manyview.data.rows import Rows
 from manyview.exceptions import ViewError
 from manyview.io import open_views
 from manyview.persistence.checkpoint import is_checkpoint
+from manyview.report import describe_fit
 
 
 @pytest.fixture
@@ -162,11 +162,11 @@ def test_arrays_too_large_for_the_memory_stay_on_disk(command, many_rows):
 
 
 def test_data_that_change_during_a_fit_are_told_and_leave_nothing(streamed, command, monkeypatch):
-    def change(*arguments):
+    def change(*arguments, **options):
         np.save("txt.npy", np.zeros((90, 24), dtype=np.float32))
-        return associations(*arguments)
+        return describe_fit(*arguments, **options)
 
-    monkeypatch.setattr("manyview.cli.fit._associations", change)
+    monkeypatch.setattr("manyview.cli.fit.describe_fit", change)
     code, _, err = command(*streamed)
     assert code == 2
     assert "txt.npy has changed since it was opened" in " ".join(err.split())

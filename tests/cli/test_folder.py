@@ -1,4 +1,4 @@
-"""The folder of a run: all five files or none."""
+"""The folder of a run: all files or none."""
 
 import errno
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from manyview.cli.folder import COMPLETE, FILES, NEW, run_folder
+from manyview.cli.folder import COMPLETE, FILES, NEW, PLOT, run_folder
 
 
 def fill(folder, text):
@@ -59,6 +59,14 @@ def test_an_earlier_run_is_replaced_and_what_a_kill_left_is_ignored(tmp_path):
     with run_folder(tmp_path) as folder:
         fill(folder, "new")
     (tmp_path / ".killed").rmdir()
+    assert contents(tmp_path) == dict.fromkeys(FILES, "new")
+
+
+def test_a_plot_of_an_earlier_run_does_not_stay_beside_a_run_without(tmp_path):
+    fill(tmp_path, "old")
+    (tmp_path / PLOT).write_text("old")
+    with run_folder(tmp_path) as folder:
+        fill(folder, "new")
     assert contents(tmp_path) == dict.fromkeys(FILES, "new")
 
 

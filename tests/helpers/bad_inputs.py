@@ -24,7 +24,7 @@ BAD_INPUTS = {
     "empty": ([np.ones((0, 2)), np.ones((0, 2))], "0 sample"),
     "no features": ([np.ones((9, 0)), np.ones((9, 2))], "0 feature"),
     "1-D": (np.ones(9), "2-D data"),
-    "3-D views": ([np.ones((9, 2, 2)), np.ones((9, 2, 2))], "2-D data"),
+    "3-D views": ([np.ones((9, 2, 2)), np.ones((9, 2, 2))], "View 'view_0' has 3 dimensions"),
     "complex": ([np.ones((9, 2)), np.ones((9, 2), complex)], "Complex data not supported"),
     "too few samples": (
         [np.ones((2, 2)), np.ones((2, 2))],

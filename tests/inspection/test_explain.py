@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -57,7 +58,7 @@ def test_view_weights_of_clusters_sum_to_one_and_mean_to_those_of_the_fit(explan
 
 def test_its_text_names_the_tables_and_fits_a_screen(explanation):
     text = repr(explanation)
-    assert len(text.splitlines()) < 12
+    assert len(text.splitlines()) <= 12
     assert f".features: {len(explanation.features):,} × 9" in text
 
 
@@ -149,3 +150,20 @@ def test_names_of_several_levels_and_equal_names_are_kept():
     with pytest.warns(DataWarning, match="has sample 'x' twice"):
         explanation = OMVCDR(n_clusters=2, n_init=1, random_state=0).fit(twins).explain()
     assert len(explanation.map) == 30
+
+
+def test_a_limit_of_memory_bounds_the_map_and_the_embedding(rng):
+    n, k = 9000, 12
+    views = [rng.normal(size=(n, 30)).astype(np.float32) for _ in range(2)]
+    model = OMVCDR(n_clusters=k, n_init=1, max_iter=1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(views)
+    model.memory_limit = 6e6
+    widths = []
+    transform = model.transform
+    model.transform = lambda X: widths.append(len(X)) or transform(X)
+    explanation = model.explain()
+    assert len(explanation.map) == 2000  # 6 MB / 2 / 1500 B
+    assert max(widths) <= 8192 < n
+    assert explanation.exemplars["cluster"].nunique() == k

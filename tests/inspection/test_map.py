@@ -17,7 +17,7 @@ from manyview.data import open_rows
 from manyview.datasets import load_digits_views, make_multiview_blobs
 from manyview.inspection.coordinates import joint_coordinates
 from manyview.inspection.layout import lay_out
-from manyview.inspection.map import draw_rows, embed_rows, place_view
+from manyview.inspection.map import distances_to_means, draw_rows, place_view
 
 LONG = 4.0  # median edges: longer ones are gaps
 SHARES = (0.30, 0.22, 0.16, 0.12, 0.09, 0.06, 0.03, 0.02)
@@ -291,7 +291,7 @@ def test_of_many_some_are_drawn_and_of_each_cluster():
 
 
 @pytest.mark.parametrize("rows", [np.arange(40), np.arange(1, 40, 3)])
-def test_rows_are_embedded_in_pieces_and_in_order(rng, monkeypatch, rows):
+def test_distances_to_means_are_those_of_the_embedding_made_in_pieces(rng, monkeypatch, rows):
     monkeypatch.setattr("manyview.inspection.coordinates.PIECE_ROWS", 7)
     data = MultiViewData.of([rng.normal(size=(40, 3)), rng.normal(size=(40, 2))])
     sizes = []
@@ -300,5 +300,15 @@ def test_rows_are_embedded_in_pieces_and_in_order(rng, monkeypatch, rows):
         sizes.append(len(part))
         return part.views[0]
 
-    np.testing.assert_array_equal(embed_rows(transform, data, rows), data.views[0][rows])
+    X, labels = data.views[0][rows], np.arange(len(rows)) % 3
+    means = np.array([X[labels == c].mean(axis=0) for c in range(3)])
+    expected = np.linalg.norm(X - means[labels], axis=1)
+    np.testing.assert_allclose(distances_to_means(transform, data, rows, labels), expected)
+    assert max(sizes) <= 7
+    monkeypatch.setattr("manyview.inspection.map.N_MEANS", 9)  # means of a part of the samples
+    monkeypatch.setattr("manyview.inspection.map.N_SURE", 3)
+    few = draw_rows(labels, 9)
+    means = np.array([X[few][labels[few] == c].mean(axis=0) for c in range(3)])
+    expected = np.linalg.norm(X - means[labels], axis=1)
+    np.testing.assert_allclose(distances_to_means(transform, data, rows, labels), expected)
     assert max(sizes) <= 7

@@ -37,7 +37,11 @@ def result():
     classes = pd.Series(np.array([EVIL, "b", "c"])[np.arange(N) % 3], name="kind")
     classes[5:9] = None
     command = "manyview fit " + "a-long-file-name.csv " * 9
-    return describe_fit(model, data, command=command, truth=classes)
+    meta = pd.DataFrame({"stage": np.array(["I", EVIL])[np.arange(N) % 2], "age": np.arange(N) / 7})
+    meta["days"], meta["dead"] = np.arange(N) % 40 + 1.0, np.arange(N) % 3 > 0
+    meta.loc[3, "age"] = np.nan
+    survival = {"meta": meta, "time": "days", "event": "dead"}
+    return describe_fit(model, data, command=command, truth=classes, **survival)
 
 
 @pytest.fixture(scope="module")
@@ -148,6 +152,48 @@ def test_colors_and_places_can_be_chosen(load, result):
     assert len(seen) == 6
     n_present = result["data"]["views"][1]["n_present"]
     assert status(page) == f"{n_present} of {N} samples shown"
+
+
+def test_the_map_is_colored_by_any_column_or_feature(load, result):
+    page = load(result)
+    seen = {picture(page)}
+    for label in ("stage", "age"):
+        page.select_option("[name=color]", label=label)
+        seen.add(picture(page))
+    assert page.text_content(".key").startswith("age: ")
+    for typed, found in (("a gene with a rather long name 4", "(rna)"), ("STAG", "stage")):
+        page.fill("[name=coloring]", typed)
+        seen.add(picture(page))
+        chosen = page.eval_on_selector("[name=color]", "it => it.selectedOptions[0].text")
+        assert found in chosen
+    assert page.locator(".key .chip").all_inner_texts() == sorted([CUT, "I"])
+    assert len(seen) == 4  # before, by stage, by age, by a gene
+    before = picture(page)
+    page.fill("[name=coloring]", "no such thing")
+    assert picture(page) == before
+
+
+def saved(page, tmp_path, button):
+    with page.expect_download() as waiting:
+        button.click()
+    path = tmp_path / waiting.value.suggested_filename
+    waiting.value.save_as(path)
+    return path
+
+
+def test_tables_labels_and_pictures_are_saved_from_the_page(load, result, tmp_path):
+    page = load(result, accept_downloads=True)
+    path = saved(page, tmp_path, page.locator("#clusters caption .save"))
+    table = pd.read_csv(path)
+    assert table["samples"].tolist() == [row["size"] for row in result["clusters"]]
+    labels = pd.read_csv(saved(page, tmp_path, page.locator(".save", has_text="labels")))
+    cluster = np.frombuffer(base64.b64decode(result["map"]["cluster"]), "<u4")
+    assert labels["cluster"].tolist() == cluster.tolist()
+    assert labels["sample"].tolist() == result["map"]["names"]
+    for part, name in (("#map", "map.png"), ("#survival", "survival.png")):
+        path = saved(page, tmp_path, page.locator(f"{part} .save", has_text="PNG"))
+        assert path.name == name
+        assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
 def test_the_pointer_finds_a_sample_and_leaves_it(load, result):

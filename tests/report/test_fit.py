@@ -4,34 +4,26 @@ import base64
 import json
 import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import silhouette_samples
 
 from helpers.html import Page
 from manyview import OMVCDR, MultiViewData
 from manyview.datasets import make_multiview_blobs
+from manyview.exceptions import ViewError
 from manyview.inspection import explain
+from manyview.inspection.coordinates import joint_coordinates
 from manyview.report import describe_fit, render_fit
 from manyview.report.files import rewrite_report, write_report
 from manyview.report.html import SECTIONS, _short
+from manyview.report.methods import write_methods
 from manyview.report.sample_map import NOWHERE, SPAN, describe_map
 from manyview.report.wording import title_of
 
-META = [
-    {
-        "column": "stage",
-        "kind": "categorical",
-        "test": "chi-squared",
-        "n": 90,
-        "effect": 0.5,
-        "effect_name": "Cramér's V",
-        "p": 0.0,
-        "p_adjusted": float("nan"),
-        "by_cluster": [{"cluster": 0, "text": "I 60%, II 40%"}],
-    }
-]
 SOURCES = [
     {"view": "rna", "file": "rna.csv", "samples": 1234, "set_aside": ["age", "sex"], "nan": ""}
 ]
@@ -54,9 +46,31 @@ def model(data):
 
 
 @pytest.fixture(scope="module")
-def result(model, data):
+def meta(model):
+    rng = np.random.default_rng(0)
+    stage = np.array(["I", "II", "III"])[model.labels_]
+    stage[np.flatnonzero(model.labels_ == 0)[::4]] = "II"
+    return pd.DataFrame(
+        {
+            "stage": stage,
+            "days": rng.exponential(50 + 200 * model.labels_).round(),
+            "dead": rng.random(90) < 0.7,
+            "age": rng.normal(60, 9, 90) + 5 * model.labels_,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def result(model, data, meta):
     return describe_fit(
-        model, data, command="manyview fit x.csv", sources=SOURCES, meta=META, seconds=1.25
+        model,
+        data,
+        command="manyview fit x.csv",
+        sources=SOURCES,
+        meta=meta,
+        time="days",
+        event="dead",
+        seconds=1.25,
     )
 
 
@@ -145,7 +159,8 @@ def test_what_was_not_given_is_left_out(model, data):
 def test_the_page_loads_nothing_and_names_cannot_break_it(result):
     text = render_fit(result)
     page = Page(text)
-    assert page.references == ["data:,"]
+    icon, plot = [link for link in page.references if not link.startswith("#")]
+    assert (icon, plot[:26]) == ("data:,", "data:image/svg+xml;base64,")
     assert "http" not in text
     assert page.tags.count("script") == 3
     assert "s&lt;" in text
@@ -159,7 +174,8 @@ def test_the_page_answers_without_its_script(result, model):
         title_of(result),
         "10 samples lack at least one view",
         "manyview fit x.csv",
-        "I 60%, II 40%",
+        "Samples by cluster and stage: number, share of the cluster, standardized residual",
+        "age by cluster: median, middle half",
         "<1e−15",
         "rna.csv 1,234 age, sex",
         "1.25 s",
@@ -168,6 +184,78 @@ def test_the_page_answers_without_its_script(result, model):
     ):
         assert part in text
     assert str(result["clusters"][0]["typical"][0]) in text
+
+
+def test_curves_of_survival_are_drawn_and_can_be_saved(result):
+    page = render_fit(result)
+    drawing = page.split('<svg class="survival"')[1].split("</svg>")[0]
+    for part in result["survival"]["clusters"]:
+        path = re.search(rf'class="line color-{part["cluster"]}" d="([^"]+)" fill="none"', drawing)
+        places = np.array(re.findall(r"[ML]([\d.]+) ([\d.]+)", path[1]), dtype=float)
+        assert places[0].tolist() == [76, 14]  # all are alive at first
+        assert places[:, 0].max() <= 704.1
+        y = 14 + 280 * (1 - part["curve"]["survival"][-1])
+        assert abs(places[places[:, 1] >= 14][:, 1] - y).min() < 0.5
+    saved = base64.b64decode(page.split('href="data:image/svg+xml;base64,')[1].split('"')[0])
+    root = ElementTree.fromstring(saved.decode())
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "var(" not in saved.decode()
+
+
+def test_survival_is_told_with_what_it_rests_on(result):
+    text = " ".join(Page(render_fit(result)).words)
+    found = result["survival"]
+    assert f"{found['n_events']} of 90 samples had the event" in text
+    assert f"χ² = {found['test']['statistic']:.2f}" in text
+    assert "Survival was not used in the fit" in text
+
+
+def test_survival_without_metadata_is_refused(model, data):
+    with pytest.raises(ViewError, match="time and event are given without meta"):
+        describe_fit(model, data, time="days", event="dead")
+
+
+def test_the_table_of_contents_leads_to_every_section(result):
+    page = Page(render_fit(result))
+    links = [link[1:] for link in page.references if link.startswith("#")]
+    assert links == [name for name in page.ids if name not in ("clusters", "map-data")]
+
+
+def test_silhouettes_are_those_of_scikit_learn_in_the_coordinates_of_the_map(result, model, data):
+    rows = np.arange(90)
+    coordinates = joint_coordinates(model._fitted, data, rows)
+    expected = silhouette_samples(coordinates, model.labels_)
+    part = result["silhouettes"]
+    assert (part["n_samples"], part["mean"]) == (90, pytest.approx(expected.mean()))
+    for row in part["clusters"]:
+        own = expected[model.labels_ == row["cluster"]]
+        assert (row["mean"], row["below"]) == pytest.approx((own.mean(), (own < 0).mean()))
+        assert row["values"][0] == pytest.approx(own.max(), abs=1e-3)
+        assert row["values"] == sorted(row["values"], reverse=True)
+
+
+def test_one_cluster_has_no_silhouettes(data):
+    model = OMVCDR(n_clusters=1, n_init=1, random_state=0).fit(data)
+    result = describe_fit(model, data)
+    assert result["silhouettes"] is None
+    assert "silhouettes" not in Page(render_fit(result)).ids
+
+
+def test_the_methods_are_told_with_versions_parameters_and_citation(result):
+    text = write_methods(result)
+    assert "90 samples with the views rna (6 features), b&b (9 features)" in text
+    assert "10 samples lacked at least one view" in text
+    assert "Parameters were n_clusters=3, random_state=0, all others the defaults" in text
+    for name, version in result["run"]["versions"].items():
+        assert f"{name} {version}" in text
+    assert "Views were scaled: rna by sqrt-l2 and pca-l2" in text
+    assert "log-rank test" in text
+    for row in result["meta"]:
+        assert row["test"] in text
+    assert "IEEE Transactions on Neural Networks and Learning Systems, 2024" in text
+    plain = {**result, "meta": None, "survival": None, "structure": None}
+    assert "log-rank" not in write_methods(plain)
+    assert "Gaussian" not in write_methods(plain)
 
 
 def test_objective_weights_and_run_are_those_of_the_model(result, model):
@@ -233,19 +321,20 @@ def test_pictures_are_png_of_the_typical_samples(model, data, tmp_path):
     page = Page(render_fit(result))
     n_pictures = sum(len(cluster["pictures"]) for cluster in result["clusters"])
     assert page.tags.count("img") == n_pictures + 3  # and one beside each size
-    assert all(address.startswith("data:") for address in page.references)
+    assert all(address.startswith(("data:", "#")) for address in page.references)
 
 
 def test_every_table_has_a_caption_and_every_picture_a_text(result):
     text = render_fit(result)
     assert text.count("<table") == text.count("<caption>") > 5
-    assert text.count('role="img" aria-label=') == 3  # histogram, map and objective
-    assert text.count("<svg") == 1
+    # survival, histogram, map, objective and the silhouettes of three clusters
+    assert len(re.findall(r'role="img"\s+aria-label=', text)) == 4 + 3
+    assert text.count("<svg") == 2 + 3
 
 
 def test_one_cluster_has_no_doubts_shares_or_columns_to_show(data):
     model = OMVCDR(n_clusters=1, n_init=1, random_state=0).fit(data)
-    page = Page(render_fit(describe_fit(model, data, meta=[])))
+    page = Page(render_fit(describe_fit(model, data, meta=pd.DataFrame(index=range(90)))))
     assert "meta" not in page.ids
     assert "histogram" not in " ".join(page.words).lower()  # one of ones says nothing
     text = " ".join(page.words)

@@ -1,7 +1,11 @@
 """The paper's numbers, as data."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+from manyview._version import __version__
 from manyview.datasets.registry import PAPER_SETS
 from manyview.exceptions import ViewError
 from manyview.study import known_methods
@@ -42,5 +46,27 @@ def test_every_published_method_can_be_cited():
 
 
 def test_an_unknown_method_is_refused_with_the_names():
-    with pytest.raises(ViewError, match="expected one of awmvc"):
+    with pytest.raises(ViewError, match="Expected one of manyview, awmvc"):
         cite("kmeans")
+    with pytest.raises(ViewError, match="Did you mean 'lmvsc'"):
+        cite("lmvcs")
+
+
+def test_the_package_cites_itself_with_its_version():
+    entry = cite("manyview")
+    assert entry.startswith("@software{manyview,")
+    assert f"version = {{{__version__}}}" in entry
+    assert entry.count("{") == entry.count("}")
+    card = (Path(__file__).parents[2] / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {__version__}\n" in card
+    for part in re.findall(r"family-names: (\w+), given-names: (\w+)", card):
+        assert ", ".join(part) in cite("omvcdr")
+
+
+@pytest.mark.parametrize("method", sorted(CITATIONS))
+def test_identifiers_look_like_what_they_are(method):
+    entry = cite(method)
+    for doi in re.findall(r"doi = {(.*)}", entry):
+        assert re.fullmatch(r"10\.\d{4,5}/\S+", doi)
+    for number in re.findall(r"eprint = {(.*)}", entry):
+        assert re.fullmatch(r"\d{4}\.\d{5}", number)

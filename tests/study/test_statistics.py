@@ -7,7 +7,7 @@ from scipy import stats
 
 from manyview.study import compare_methods, friedman_ranks, to_latex, to_markdown, wilcoxon_holm
 from manyview.study.plots import critical_difference
-from manyview.study.statistics import _holm, _nemenyi
+from manyview.study.statistics import _holm, _nemenyi, needed
 
 
 @pytest.fixture
@@ -53,6 +53,42 @@ def test_pairs_agree_with_scipy(rng):
 def test_the_critical_difference_is_the_tabled_one():
     """Demšar 2006: q = 2.343 for three methods at 5 %."""
     assert _nemenyi(3, 10) == pytest.approx(2.343 * np.sqrt(3 * 4 / 60), rel=1e-3)
+
+
+@pytest.fixture
+def one_set(rng):
+    """One set, three methods, twelve seeds; x is better than y with each, y and z are alike."""
+    base = {"x": 0.9, "y": 0.7, "z": 0.7}
+    return pd.DataFrame(
+        [
+            {"data": "a", "method": method, "seed": seed, "status": "done"}
+            | {"nmi": base[method] + rng.normal(scale=0.01)}
+            for seed in range(12)
+            for method in base
+        ]
+    )
+
+
+def test_on_one_set_methods_are_compared_over_seeds(one_set):
+    comparison = compare_methods(one_set, "nmi")
+    assert (comparison.over, comparison.scores.shape) == ("seeds", (12, 3))
+    pairs = comparison.pairs.set_index(["first", "second"])
+    wide = one_set.pivot_table(index="seed", columns="method", values="nmi")
+    for first, second in pairs.index:
+        expected = stats.wilcoxon(wide[first], wide[second]).pvalue
+        assert pairs.loc[(first, second), "p"] == pytest.approx(expected)
+    assert pairs.loc[("x", "y"), "p_holm"] < 0.01 < pairs.loc[("y", "z"), "p_holm"]
+    assert comparison.friedman_p < 1e-3
+
+
+def test_how_many_seeds_a_test_needs_by_hand():
+    """With n pairs p is 2 / 2ⁿ at least: 0.0625 for 5, 0.03125 for 6; three tests need 7."""
+    assert needed(1, 0.05) == 6
+    assert needed(3, 0.05) == 7
+    for n_tests in (1, 3, 6, 45):
+        n = needed(n_tests, 0.05)
+        assert n_tests * 2.0 ** (1 - n) < 0.05 <= n_tests * 2.0 ** (2 - n)
+    assert stats.wilcoxon(np.arange(1.0, 7)).pvalue == pytest.approx(2 / 2**6)
 
 
 def test_tables_mark_the_best_and_the_second(rows):

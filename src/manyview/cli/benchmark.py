@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from manyview.study.benchmark import BenchmarkRequest, benchmark_session
+from manyview.cli.options import AsJson, Runs, out_folder, print_json
+from manyview.study.benchmark import BenchmarkRequest, benchmark_session, summarize
 
 
 def command(
     sets: Annotated[
-        list[str] | None, typer.Argument(help="Names of data sets; default: all.")
+        list[str] | None,
+        typer.Argument(help="Names of data sets, or .npz and .mat files; default: all."),
     ] = None,
     method: Annotated[
-        list[str] | None, typer.Option(help="Name of a method, or module:Class; may be repeated.")
+        list[str] | None,
+        typer.Option("--method", "-m", help="Name of a method, or module:Class; may be repeated."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("benchmark"),
+    out: Annotated[Path, out_folder()] = Path("benchmark"),
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds.")] = 5,
     protocol: Annotated[
         str,
@@ -38,7 +42,7 @@ def command(
     max_samples: Annotated[
         int, typer.Option(help="Skip larger data sets, unless they are named.")
     ] = 12_000,
-    jobs: Annotated[int, typer.Option(min=1, help="Number of runs in parallel.")] = 1,
+    jobs: Runs = 1,
     variants: Annotated[
         bool,
         typer.Option(
@@ -47,6 +51,7 @@ def command(
             help="Also run ablations of OMVCDR, and k-means with every scaling.",
         ),
     ] = False,
+    json: AsJson = False,
 ) -> None:
     """Compare methods on data sets; the same command resumes a stopped run."""
     request = BenchmarkRequest(
@@ -62,4 +67,6 @@ def command(
         n_jobs=jobs,
         has_variants=variants,
     )
-    benchmark_session(request, out, Console())
+    sys.path.append(str(Path.cwd()))  # for module:Class
+    done = benchmark_session(request, out, Console(stderr=json))
+    print_json({"out": str(out), **summarize(done)}, json)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +17,7 @@ from rich.table import Table
 
 from manyview._version import __version__
 from manyview.cli.options import (
+    AsJson,
     ByPosition,
     Missing,
     NameFiles,
@@ -26,6 +27,8 @@ from manyview.cli.options import (
     SampleColumn,
     Seed,
     Side,
+    out_folder,
+    print_json,
     split_names,
 )
 from manyview.data.scaling import scale_name
@@ -99,9 +102,10 @@ def choose_session(request: ChooseRequest, out: Path, console: Console) -> Choic
         console.print(note, markup=False)
     out.mkdir(parents=True, exist_ok=True)
     choice = _choose(loaded.data, candidates, request, out, console)
-    _write(choice, out)
+    is_drawn = _write(choice, out)
     _show(choice, console)
-    console.print(f"Written: rows, tables, choice and plot in {out}.", markup=False)
+    parts = "rows, tables, choice and plot" if is_drawn else "rows, tables and choice"
+    console.print(f"Written: {parts} in {out}.", markup=False)
     return choice
 
 
@@ -153,11 +157,9 @@ def _show(choice: Choice, console: Console) -> None:
     console.print(f"Options for manyview fit: {options}", markup=False)
 
 
-def _write(choice: Choice, out: Path) -> None:
-    """Write the tables, the recommendation and its plot."""
-    write_text(out / "table.csv", choice.table.to_csv(index=False))
-    write_text(out / "settings.csv", choice.settings.to_csv(index=False))
-    summary = {
+def summarize(choice: Choice) -> dict[str, Any]:
+    """A recommendation as plain values."""
+    return {
         "n_clusters": choice.n_clusters,
         "has_structure": choice.has_structure,
         "confidence": choice.confidence,
@@ -169,23 +171,30 @@ def _write(choice: Choice, out: Path) -> None:
         "settings": choice.settings.to_dict("records"),
         "manyview": __version__,
     }
-    write_text(out / "choice.json", json.dumps(summary, indent=2) + "\n")
+
+
+def _write(choice: Choice, out: Path) -> bool:
+    """Write the tables, the recommendation and its plot; returns whether there is a plot."""
+    write_text(out / "table.csv", choice.table.to_csv(index=False))
+    write_text(out / "settings.csv", choice.settings.to_csv(index=False))
+    write_text(out / "choice.json", dumps(summarize(choice), indent=2) + "\n")
     try:
         figure = choice_curve(choice).figure
     except EngineUnavailableError as error:
         logger.warning("No plot was drawn. %s", error)  # the table has the same content
-        return
+        return False
     if len(choice.settings):
         figure.set_size_inches(6.4, 9)
         figure.axes[0].set_position((0.15, 0.58, 0.8, 0.38))
         settings_bars(choice, ax=figure.add_axes((0.15, 0.07, 0.8, 0.33)))
     with atomic_path(out / "choice.svg") as path:
         figure.savefig(path, bbox_inches="tight")
+    return True
 
 
 def command(
     paths: Paths,
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("choose"),
+    out: Annotated[Path, out_folder()] = Path("choose"),
     fewest: Annotated[
         int,
         typer.Option(
@@ -206,8 +215,11 @@ def command(
     by_position: ByPosition = False,
     names: NameFiles = None,
     seed: Seed = 0,
-    jobs: Annotated[int, typer.Option(min=1, metavar="N", help="Number of threads.")] = 1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Number of threads.")
+    ] = 1,
     quiet: Quiet = False,
+    json: AsJson = False,
 ) -> None:
     """Recommend the number of clusters, scaling and λ, without labels; resumes a stopped run."""
     options = {
@@ -219,4 +231,5 @@ def command(
         "names": split_names(names),
     }
     request = ChooseRequest(paths, options, fewest, most, tune, seed, jobs)
-    choose_session(request, out, Console(quiet=quiet))
+    choice = choose_session(request, out, Console(quiet=quiet, stderr=json))
+    print_json({"out": str(out), **summarize(choice)}, json)

@@ -6,11 +6,19 @@ from typing import Annotated
 
 import typer
 
+from manyview.cli.options import AsJson, print_json
 from manyview.study.paper import cite
 
 
 def command(
-    method: Annotated[str, typer.Argument(help="Name of a method, such as omvcdr or lmvsc.")],
+    method: Annotated[
+        str,
+        typer.Argument(help="Name of a method, such as omvcdr or lmvsc, or manyview itself."),
+    ] = "manyview",
+    json: AsJson = False,
 ) -> None:
-    """Print the BibTeX entry of a method."""
-    typer.echo(cite(method))
+    """Print the BibTeX entry of a method, or of manyview."""
+    entry = cite(method)
+    if not json:
+        typer.echo(entry)
+    print_json({"method": method, "bibtex": entry}, json)

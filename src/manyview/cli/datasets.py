@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from manyview.cli.options import AsJson, print_json
 from manyview.datasets.benchmark_sets import (
     LICENSES,
     SOURCES,
@@ -75,16 +76,20 @@ app = typer.Typer(invoke_without_command=True)
 
 
 @app.callback()
-def choose_subcommand(context: typer.Context) -> None:
+def choose_subcommand(context: typer.Context, json: AsJson = False) -> None:
     """List the benchmark data sets, or download one."""
     if context.invoked_subcommand is None:
-        list_datasets()
+        list_datasets(json)
 
 
 @app.command("list")
-def list_datasets() -> None:
+def list_datasets(json: AsJson = False) -> None:
     """List the available benchmark data sets, and those that can be downloaded."""
-    show_sets(Console())
+    if not json:
+        show_sets(Console())
+        return
+    sets = list_sets().to_dict("records")
+    print_json({"folder": str(benchmark_folder()), "sets": sets, "public": [*PUBLIC_SETS]}, json)
 
 
 @app.command("fetch")
@@ -93,12 +98,14 @@ def fetch_dataset(
     force: Annotated[
         bool, typer.Option("--force", metavar="", help="Download it even if it exists.")
     ] = False,
+    json: AsJson = False,
 ) -> None:
     """Download a benchmark data set to the folder MANYVIEW_DATA."""
-    console = Console()
+    console = Console(stderr=json)
     is_new = force or name not in benchmark_files()
     with console.status("Downloading …"):
         path = fetch_benchmark(name, force=force)
     text = "Written:" if is_new else "Already present; --force downloads it again:"
     about = f"{SOURCES[name]} License: {LICENSES[name]}."
     console.print(f"{text} {path}\n{about}", markup=False, soft_wrap=True)
+    print_json({"name": name, "path": str(path), "is_new": is_new}, json)

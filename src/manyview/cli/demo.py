@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
-import typer
 from rich.console import Console
 
 from manyview.cli.fit import fit_run
 from manyview.cli.inputs import FitRequest, Inputs
-from manyview.cli.options import Quiet, Seed
+from manyview.cli.options import AsJson, Quiet, Seed, out_folder, print_json
 from manyview.datasets import load_digits_views
 from manyview.io import LoadedViews
 from manyview.omvcdr import OMVCDR
@@ -69,9 +68,10 @@ def _read_digits(request: FitRequest) -> Inputs:
 
 
 def command(
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("manyview-demo"),
+    out: Annotated[Path, out_folder()] = Path("manyview-demo"),
     seed: Seed = 0,
     quiet: Quiet = False,
+    json: AsJson = False,
 ) -> None:
     """Cluster the bundled digits, and write the results of manyview fit."""
-    run_demo(out, seed, Console(quiet=quiet))
+    print_json(run_demo(out, seed, Console(quiet=quiet, stderr=json)), json)

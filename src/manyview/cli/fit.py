@@ -13,19 +13,28 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import pandas as pd
 import typer
 from rich.console import Console
 
+from manyview._version import __version__
 from manyview.cli.folder import (
     FILES,
     MODEL,
     PASSES,
+    PLOT,
+    SETTINGS,
     data_unchanged,
     run_folder,
-    write_table,
+    write_tables,
 )
-from manyview.cli.inputs import FitRequest, Inputs, names_of, read_files, read_inputs
+from manyview.cli.inputs import (
+    FitRequest,
+    Inputs,
+    portable,
+    read_config,
+    read_files,
+    read_inputs,
+)
 from manyview.cli.options import (
     AsJson,
     ByPosition,
@@ -40,6 +49,7 @@ from manyview.cli.options import (
     Side,
     ViewNames,
     clustering,
+    out_folder,
     print_json,
     split_names,
 )
@@ -48,12 +58,16 @@ from manyview.cli.terminal import show_found, show_matching, show_notes, show_re
 from manyview.cost import estimate_cost
 from manyview.data.rows import Rows
 from manyview.exceptions import NotEnoughSamplesError
-from manyview.inspection.association import associate
-from manyview.io import LoadedViews, Meta
+from manyview.io import LoadedViews
 from manyview.omvcdr import OMVCDR
 from manyview.persistence.atomic import write_text
 from manyview.persistence.checkpoint import is_checkpoint
+from manyview.persistence.settings_file import write_settings
 from manyview.report import describe_fit, render_fit
+from manyview.report.pictures import svg_file
+from manyview.report.survival_plot import draw_survival
+
+SILENT = ("config", "quiet", "json", "estimate", "context", "help")  # not about the result
 
 EXAMPLES = """
 [bold]Three omics tables[/], matched by the names of their samples:
@@ -63,6 +77,10 @@ EXAMPLES = """
 [bold]Clinical data[/], tested for association; --id is the column of sample names:
 
   manyview fit rna.csv meth.csv --clusters 4 --id patient --meta clinical.csv
+
+[bold]Survival[/]: Kaplan-Meier curves by cluster, and the log-rank test:
+
+  manyview fit rna.csv --clusters 4 --meta clinical.csv --time OS_days --event OS_status
 
 [bold]Known classes[/], compared with the clusters, and not used in the fit:
 
@@ -86,7 +104,12 @@ EXAMPLES = """
 
   manyview fit tables/ --clusters 5 --samples columns --nan feature-mean
 
-Written to the folder --out: labels.csv, labels.parquet, model.mv, result.json and report.html.
+[bold]The same again[/], or with another option:
+
+  manyview fit --config run/run.toml --seed 1 --out again
+
+Written to the folder --out: labels.csv, labels.parquet, clusters.csv, features.csv, model.mv,
+result.json, report.html and run.toml; with survival, survival.svg.
 
 New samples: manyview predict --model run new_rna.csv
 """
@@ -105,7 +128,7 @@ def fit_run(
     request : FitRequest
         Files and settings.
     out : path
-        Folder for the five files; created if it does not exist.
+        Folder for the files; created if it does not exist.
     console : rich.console.Console
         Shows tables and progress.
     read : function of a FitRequest, default=read_inputs
@@ -126,22 +149,30 @@ def fit_run(
         show_notes(views.notes, console)
         seconds, warned = _fit(model, views, out / PASSES, console)
         with data_unchanged(views.data, out):
-            tested, aside = _associations(inputs.meta, model, request.seed)
-            notes = list(dict.fromkeys([*views.notes, *warned, *inputs.notes, *aside]))
+            notes = list(dict.fromkeys([*views.notes, *warned, *inputs.notes]))
             with console.status("describing"):
+                explanation = model.explain(views.data)
                 result = describe_fit(
                     model,
                     views.data,
                     command=request.command,
                     sources=_sources(views),
                     matching=views.matching,
-                    meta=tested,
+                    meta=None if inputs.meta is None else inputs.meta.table,
+                    time=request.time,
+                    event=request.event,
+                    batch=request.batch,
                     seconds=seconds,
                     notes=notes,
                     truth=inputs.truth,
                     images=inputs.images,
+                    explanation=explanation,
                 )
-        notes = _write(folder, model, names_of(views), result)
+                left_out = write_tables(folder, model, explanation, views.data)
+                result["notes"] += left_out
+        _write(folder, model, result)
+        _write_settings(folder / SETTINGS, request, out)
+    notes = result["notes"]
     show_notes(notes[len(views.notes) :], console)
     show_result(result, out, console)
     return _summary(model, result, out)
@@ -206,44 +237,50 @@ def _fit(
     return seconds, said
 
 
-def _associations(
-    meta: Meta | None, model: OMVCDR, seed: int
-) -> tuple[list[dict[str, Any]] | None, list[str]]:
-    """Tested columns, and one sentence per reason why columns were not tested."""
-    if meta is None:
-        return None, []
-    associations = associate(meta.table, model.labels_, seed=seed)
-    by_reason: dict[str, list[str]] = {}
-    for column in associations.set_aside:
-        by_reason.setdefault(column["reason"], []).append(repr(column["column"]))
-    return associations.tested, [
-        f"Not tested for association: {', '.join(names)} ({reason})."
-        for reason, names in by_reason.items()
-    ]
-
-
 def _sources(loaded: LoadedViews) -> list[dict[str, Any]]:
     """What was found in the files: one dict of plain values per view."""
     rows: list[dict[str, Any]] = json.loads(loaded.found.to_json(orient="records"))
     return rows
 
 
-def _write(folder: Path, model: OMVCDR, names: pd.Index, result: dict[str, Any]) -> list[str]:
-    """Write the five files; returns the notes, with one on names that stand there differently."""
-    labels = pd.DataFrame(
-        {
-            "sample": names,
-            "cluster": model.labels_,
-            "confidence": model.confidence_,
-            "outlier_score": model.outlier_score_,
-        }
-    )
-    result["notes"] = [*result["notes"], *write_table(folder / "labels.csv", labels)]
-    write_table(folder / "labels.parquet", labels)
+def _write(folder: Path, model: OMVCDR, result: dict[str, Any]) -> None:
+    """Write the model, the result, the page and the plot of survival."""
     model.save(folder / MODEL)
     write_text(folder / "report.html", render_fit(result))
     write_text(folder / "result.json", json.dumps(result, indent=1, allow_nan=False) + "\n")
-    return list(result["notes"])
+    if result["survival"]:
+        write_text(folder / PLOT, svg_file(draw_survival(result["survival"])))
+
+
+def _write_settings(path: Path, request: FitRequest, out: Path) -> None:
+    """Write the options of the run, so that `manyview fit --config` repeats it."""
+    versions = f"manyview {__version__}"
+    if request.settings is None:
+        write_settings(path, {}, f"{versions}; repeat it with: {request.command}")
+        return
+    comment = f"{versions}; repeat it with: manyview fit --config {path.name}"
+    write_settings(path, portable(request.settings, out), comment)
+
+
+def _settings(context: typer.Context, paths: list[Path], out: Path) -> dict[str, Any]:
+    """The options of a call that decide on its results."""
+    files = [str(path) for path in paths]
+    options = {
+        name: value for name, value in context.params.items() if name not in (*SILENT, "paths")
+    }
+    return {"files": files, **options, "out": str(out)}
+
+
+def _use_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Take the options of a file where the command line has none."""
+    if path is not None:
+        known = [param.name or "" for param in context.command.params]
+        names = ["files" if name == "paths" else name for name in known if name not in SILENT]
+        found = read_config(path, names)
+        if "files" in found:
+            found["paths"] = found.pop("files")
+        context.default_map = found
+    return path
 
 
 def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]:
@@ -251,7 +288,7 @@ def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]
     sizes = np.bincount(model.labels_, minlength=result["data"]["n_clusters"])
     return {
         "out": str(out),
-        "files": list(FILES),
+        "files": [*FILES, *([PLOT] if result["survival"] else [])],
         "n_samples": result["data"]["n_samples"],
         "n_clusters": result["data"]["n_clusters"],
         "structure": result["structure"],
@@ -266,6 +303,8 @@ def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]
         "seconds": result["run"]["seconds"],
         "sources": result["sources"],
         "matching": result["matching"],
+        "survival": result["survival"],
+        "batch": result["batch"],
         "meta": result["meta"],
         "truth": result["truth"],
         "notes": result["notes"],
@@ -273,12 +312,56 @@ def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]
 
 
 def command(
+    context: typer.Context,
     paths: Paths,
-    clusters: Annotated[str, typer.Option(metavar="N|auto", help="Number of clusters.")],
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("manyview-run"),
-    meta: Annotated[
-        Path | None, typer.Option(help="Metadata to test for association, such as clinical data.")
+    clusters: Annotated[
+        str, typer.Option("--clusters", "-k", metavar="N|auto", help="Number of clusters.")
+    ],
+    out: Annotated[Path, out_folder()] = Path("manyview-run"),
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="FILE",
+            is_eager=True,
+            callback=_use_config,
+            help="Options from a file, such as run.toml of an earlier run.",
+        ),
     ] = None,
+    meta: Annotated[
+        Path | None,
+        typer.Option(
+            "--meta", "-m", help="Metadata to test for association, such as clinical data."
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Survival: column of --meta with the time until the event or the last visit.",
+        ),
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Survival: column of --meta that is 1, yes or dead where the event was seen.",
+        ),
+    ] = None,
+    batch: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of --meta with the batch of a sample: a warning if clusters follow it.",
+        ),
+    ] = None,
+    center_batches: Annotated[
+        bool,
+        typer.Option(
+            "--center-batches", metavar="", help="Take the means of the batches off each view."
+        ),
+    ] = False,
     truth: Annotated[
         str | None,
         typer.Option(
@@ -341,6 +424,10 @@ def command(
         by_position=by_position,
         names=split_names(names),
         meta=meta,
+        time=time,
+        event=event,
+        batch=batch,
+        center_batches=center_batches,
         truth=truth,
         seed=seed,
         scale=scale,
@@ -352,6 +439,7 @@ def command(
         device=device,
         memory=memory,
         command=shlex.join(["manyview", *sys.argv[1:]]),
+        settings=_settings(context, paths, out),
     )
     console = Console(quiet=quiet, stderr=json)
     print_json(estimate_run(request, console) if estimate else fit_run(request, out, console), json)

@@ -1,9 +1,10 @@
-"""The output folder of a run: exactly five files, written all or none.
+"""The output folder of a run: its files, written all or none.
 
 The files are made in a hidden folder. When they are complete it is renamed, in one step; then the
 files of an earlier run are removed and the new ones moved to their names. A run that is killed
 before the renaming leaves the folder as it was; after it, the next run finishes the moves. So the
-files of two runs are never mixed.
+files of two runs are never mixed. A file that this run has not, and an earlier one may have, is
+empty in the hidden folder.
 """
 
 from __future__ import annotations
@@ -19,12 +20,20 @@ import pandas as pd
 
 from manyview.data.views import MultiViewData
 from manyview.exceptions import ViewError
-from manyview.io import write_labels
+from manyview.inspection import Explanation
+from manyview.inspection.ranking import rank_features
+from manyview.io import write_csv, write_labels
+from manyview.omvcdr import OMVCDR
 from manyview.persistence.atomic import atomic_path, only_process, sync_folder
 from manyview.persistence.checkpoint import remove_checkpoint
+from manyview.reliability.stability import RETURNS
 
 MODEL = "model.mv"
-FILES = ("labels.csv", "labels.parquet", MODEL, "result.json", "report.html")
+TABLES = ("labels.csv", "labels.parquet", "clusters.csv", "features.csv")
+SETTINGS = "run.toml"
+FILES = (*TABLES, MODEL, SETTINGS, "result.json", "report.html")
+PLOT = "survival.svg"
+ALL_FILES = (*FILES, PLOT)  # the last only where there is something to draw
 PASSES = ".passes"  # journal of a fit, until its results have their names
 NEW, COMPLETE, LOCK = ".manyview-new", ".manyview-complete", ".manyview-lock"
 
@@ -42,7 +51,7 @@ def run_folder(out: Path) -> Iterator[Path]:
     Yields
     ------
     pathlib.Path
-        A temporary folder inside it, for the files of `FILES`. They are moved to `out` when the
+        A temporary folder inside it, for the files of `ALL_FILES`. They are moved to `out` when the
         block ends; after an error or Ctrl-C, `out` is unchanged.
     """
     _check(out)
@@ -55,6 +64,8 @@ def run_folder(out: Path) -> Iterator[Path]:
             _check(out)
             with _new_folder(out) as new:
                 yield new
+                for name in ALL_FILES:
+                    (new / name).touch()
                 sync_folder(new)
                 new.replace(out / COMPLETE)
             _finish_moves(out)
@@ -115,11 +126,12 @@ def _finish_moves(out: Path) -> None:
     complete = out / COMPLETE
     if not complete.is_dir():
         return
-    left = [name for name in FILES if (complete / name).exists()]
+    left = [name for name in ALL_FILES if (complete / name).exists()]
     for name in left:
         (out / name).unlink(missing_ok=True)
     for name in left:
-        (complete / name).replace(out / name)
+        if (complete / name).stat().st_size:
+            (complete / name).replace(out / name)
     shutil.rmtree(complete)
     sync_folder(out)
 
@@ -141,13 +153,49 @@ def _check(out: Path) -> None:
     found = {path.name for path in out.iterdir()} if out.exists() else set()
     inside = sorted(name for name in found if not name.startswith("."))
     is_run = MODEL in inside or COMPLETE in found
-    others = [name for name in inside if name not in FILES] if is_run else inside
+    others = [name for name in inside if name not in ALL_FILES] if is_run else inside
     if others:
         msg = (
             f"The folder {out} holds {', '.join(others[:3])}{' …' if len(others) > 3 else ''}; "
             "expected a new or empty one, or that of an earlier run. Set another --out."
         )
         raise FileExistsError(msg)
+
+
+def write_tables(
+    folder: Path, model: OMVCDR, explanation: Explanation, data: MultiViewData
+) -> list[str]:
+    """Write labels.csv, labels.parquet, clusters.csv and features.csv.
+
+    Parameters
+    ----------
+    folder : path
+        Where to.
+    model : OMVCDR
+        A fitted estimator.
+    explanation : Explanation
+        That of the fit.
+    data : MultiViewData
+        The samples of the fit.
+
+    Returns
+    -------
+    list of str
+        Notes on what stands there differently or is left out.
+    """
+    labels = explanation.confidence.rename_axis("sample").reset_index()
+    labels["outlier_score"] = model.outlier_score_
+    notes = [*write_table(folder / "labels.csv", labels)]
+    write_table(folder / "labels.parquet", labels)
+    weights = explanation.view_weights.add_prefix("weight_")
+    clusters = explanation.clusters.join(weights).reset_index()
+    clusters.insert(6, "comes_back", ~(clusters["stability"] < RETURNS))
+    with atomic_path(folder / "clusters.csv") as temporary:
+        write_csv(temporary, clusters, ())
+    features, left_out = rank_features(explanation.profiles, data, model.labels_)
+    with atomic_path(folder / "features.csv") as temporary:
+        write_csv(temporary, features, ["view", "feature"])
+    return [*notes, *left_out]
 
 
 def write_table(path: Path, table: pd.DataFrame) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,13 +12,17 @@ from typing import Any, Literal
 import pandas as pd
 
 from manyview.base import check_parameters
+from manyview.data.batches import center_batches
 from manyview.engines import is_too_large
 from manyview.exceptions import ViewError
+from manyview.inspection.survival_columns import read_events, read_times
 from manyview.io import LoadedViews, Meta, open_views, read_meta, read_views
 from manyview.io.classes import column_of, find_classes
 from manyview.io.on_disk import is_pattern
 from manyview.omvcdr import OMVCDR
+from manyview.persistence.settings_file import read_settings
 from manyview.report.truth import as_classes
+from manyview.utils.near import did_you_mean
 from manyview.utils.types import FloatArray
 
 
@@ -35,6 +40,12 @@ class FitRequest:
         Parameters of `read_views`.
     meta : path, optional
         Table of metadata, tested for association with the clusters.
+    time, event : str, optional
+        Columns of `meta` with survival: the time, and whether the event was seen.
+    batch : str, optional
+        Column of `meta` with the batch of each sample.
+    center_batches : bool
+        Whether the means of the batches are taken off each view.
     truth : str, optional
         Known classes: a column of `meta` or of a view, FILE::COLUMN, or a file.
     seed, lam, starts, max_iter, jobs
@@ -49,6 +60,8 @@ class FitRequest:
         `memory_limit` of OMVCDR, such as "8GB".
     command : str, optional
         The command line, for the report.
+    settings : mapping, optional
+        Options of the command line, for the file that repeats the run.
     """
 
     paths: Sequence[Path]
@@ -61,6 +74,10 @@ class FitRequest:
     by_position: bool = False
     names: Sequence[str] | None = None
     meta: Path | None = None
+    time: str | None = None
+    event: str | None = None
+    batch: str | None = None
+    center_batches: bool = False
     truth: str | None = None
     seed: int = 0
     scale: str = "auto"
@@ -72,6 +89,7 @@ class FitRequest:
     device: str = "auto"
     memory: str | None = None
     command: str | None = None
+    settings: Mapping[str, Any] | None = None
 
     def estimator(self) -> OMVCDR:
         """Make the estimator, and check its parameters.
@@ -134,10 +152,20 @@ def read_inputs(request: FitRequest) -> Inputs:
     -------
     Inputs
     """
+    _check_survival(request)
+    if request.center_batches and request.batch is None:
+        msg = "--center-batches needs --batch, the column with the batches. Add it."
+        raise ViewError(msg)
     views = read_files(request)
     names = names_of(views)
     meta = None if request.meta is None else read_meta(request.meta, names, id=request.id)
+    if meta is not None and request.time is not None and request.event is not None:
+        read_times(meta.table, request.time)  # refused before the fit, which may take long
+        read_events(meta.table, request.event)
     notes = () if meta is None else meta.notes
+    if request.batch is not None:
+        views, said = _by_batch(views, meta, request)
+        notes = (*notes, *said)
     if request.truth is None:
         return Inputs(views, meta, notes=notes)
     features = [str(name) for of in views.data.feature_names if of is not None for name in of]
@@ -148,6 +176,41 @@ def read_inputs(request: FitRequest) -> Inputs:
         return read_inputs(replace(request, truth=f"{request.truth}::{column}"))
     truth = as_classes(found.table[column], len(names))
     return Inputs(views, meta, truth, notes=(*notes, *found.notes))
+
+
+def _check_survival(request: FitRequest) -> None:
+    """Refuse half of what survival needs."""
+    given = {"--meta": request.meta, "--time": request.time, "--event": request.event}
+    absent = [name for name, value in given.items() if value is None]
+    if (request.time or request.event) and absent:
+        msg = (
+            f"Survival needs --meta, --time and --event; {' and '.join(absent)} "
+            f"{'are' if len(absent) > 1 else 'is'} not given. Add "
+            f"{'them' if len(absent) > 1 else 'it'}."
+        )
+        raise ViewError(msg)
+
+
+def _by_batch(
+    views: LoadedViews, meta: Meta | None, request: FitRequest
+) -> tuple[LoadedViews, tuple[str, ...]]:
+    """Views without the means of the batches, if that was asked for; and a note."""
+    columns = [] if meta is None else list(map(str, meta.table.columns))
+    if meta is None or request.batch not in columns:
+        msg = f"--batch is {request.batch!r}; expected a column of --meta" + (
+            f", one of {', '.join(columns)}.{did_you_mean(str(request.batch), columns)}"
+            if meta
+            else ", which is not given. Add it."
+        )
+        raise ViewError(msg)
+    if not request.center_batches:
+        return views, ()
+    batch = meta.table.iloc[:, columns.index(request.batch)]
+    note = (
+        f"The means of the batches ({request.batch}) were taken off each view. New samples are "
+        "predicted as they are: take the means of their batches off before."
+    )
+    return replace(views, data=center_batches(views.data, batch)), (note,)
 
 
 def read_files(request: FitRequest) -> LoadedViews:
@@ -216,3 +279,75 @@ def names_of(loaded: LoadedViews) -> pd.Index:
     names = loaded.data.sample_names
     assert names is not None  # views that were read have names, or numbers as names
     return names
+
+
+def portable(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Settings for a file in a folder: what was given, with paths as seen from there.
+
+    Parameters
+    ----------
+    settings : mapping
+        Options of the command line by name.
+    folder : path
+        The folder.
+
+    Returns
+    -------
+    dict
+    """
+    return {
+        name.replace("_", "-"): _with_paths(name, value, lambda path: _seen_from(folder, path))
+        for name, value in settings.items()
+        if value is not None and value is not False and value != []
+    }
+
+
+def read_config(path: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Options of a command from a file of settings; paths are seen from its folder.
+
+    Parameters
+    ----------
+    path : path
+        A TOML file, such as run.toml of an earlier run.
+    names : sequence of str
+        Names of the options.
+
+    Returns
+    -------
+    dict
+    """
+    found = {name.replace("-", "_"): value for name, value in read_settings(path).items()}
+    for name in found:
+        if name not in names:
+            near = did_you_mean(name, names) or f" Expected one of {', '.join(sorted(names))}."
+            msg = f"{path} sets {name!r}, which is no option of the command.{near}"
+            raise ViewError(msg)
+    home = path.resolve().parent
+    return {
+        name: _with_paths(name, value, lambda given: str(home / given))
+        for name, value in found.items()
+    }
+
+
+def _with_paths(name: str, value: Any, change: Callable[[str], str]) -> Any:
+    """A setting in which files are changed."""
+    if name == "files":
+        return [change(str(path)) for path in value]
+    if name in ("meta", "out"):
+        return change(str(value))
+    if name == "names":
+        return ",".join(change(part.strip()) for part in value.split(","))
+    if name == "truth" and (
+        "::" in value or Path(change(value)).is_file() or Path(value).is_file()
+    ):
+        return change(value)
+    return value
+
+
+def _seen_from(folder: Path, path: str) -> str:
+    """A path relative to a folder; the path as a whole if they share no drive."""
+    whole = os.path.abspath(path)  # noqa: PTH100 - a pattern or FILE::COLUMN is no file
+    try:
+        return Path(os.path.relpath(whole, folder.resolve())).as_posix()
+    except ValueError:
+        return whole

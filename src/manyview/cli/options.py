@@ -42,16 +42,32 @@ Nan = Annotated[
 ViewNames = Annotated[
     str | None, reading(metavar="A,B", help="Names of the views, separated by commas.")
 ]
-Seed = Annotated[int, clustering(min=0, max=2**32 - 1, metavar="N", help="Random seed.")]
+Seed = Annotated[
+    int, clustering("--seed", "-s", min=0, max=2**32 - 1, metavar="N", help="Random seed.")
+]
 Jobs = Annotated[
     int | None,
-    clustering(min=1, metavar="N", help="Number of threads; default: by the size of the data."),
+    clustering(
+        "--jobs",
+        "-j",
+        min=1,
+        metavar="N",
+        help="Number of threads; default: by the size of the data.",
+    ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", metavar="", help="Print nothing but errors.")]
+Runs = Annotated[
+    int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Number of runs in parallel.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar="", help="Print nothing but errors.")]
 AsJson = Annotated[
     bool,
     typer.Option("--json", metavar="", help="Print a JSON summary on stdout, all else on stderr."),
 ]
+
+
+def out_folder(text: str = "Folder for the results.") -> Any:
+    """The option --out."""
+    return typer.Option("--out", "-o", help=text)
 
 
 def split_names(text: str | None) -> list[str] | None:
@@ -59,7 +75,7 @@ def split_names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def print_json(summary: dict[str, Any], is_asked: bool) -> None:
+def print_json(summary: Any, is_asked: bool) -> None:
     """Print a summary as JSON if `--json` was given."""
     if is_asked:
         typer.echo(dumps(summary, indent=2))

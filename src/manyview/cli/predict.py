@@ -205,10 +205,12 @@ def _described(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 def command(
     paths: Paths,
-    model: Annotated[Path, typer.Option(help="A model file, or the folder of a run.")],
-    out: Annotated[Path, typer.Option(help="Output table: .csv or .parquet.")] = Path(
-        "new_labels.csv"
-    ),
+    model: Annotated[
+        Path, typer.Option("--model", "-m", help="A model file, or the folder of a run.")
+    ],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Output table: .csv or .parquet.")
+    ] = Path("new_labels.csv"),
     id: SampleColumn = None,
     samples: Side = "auto",
     nan: Annotated[

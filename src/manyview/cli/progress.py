@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,6 +13,10 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Display
 
 from manyview.solver.progress import OnStep, Progress
+
+logger = logging.getLogger(__name__)
+
+EVERY = 30.0  # seconds between lines, where there is no terminal to draw a bar on
 
 
 @contextmanager
@@ -30,24 +35,60 @@ def fit_bar(console: Console, title: str = "OMVCDR") -> Iterator[OnStep]:
     function of a Progress
         The callback for `OMVCDR.fit`.
     """
+    if not console.is_terminal:
+        yield _lines(console)
+        return
     columns = (TextColumn(title), BarColumn(bar_width=12), TextColumn("{task.description}"))
     with Display(*columns, console=console, transient=True) as display:
         task = display.add_task("", total=None)
         pace = Pace()
 
         def on_step(progress: Progress) -> None:
-            seconds = pace.left(progress)
-            left = "" if seconds is None else f"  {_clock(seconds)} left"
+            _log(progress)
             display.update(
                 task,
                 total=progress.n_starts,
                 completed=progress.start + progress.n_iter / progress.max_iter,
-                description=f"start {progress.start + 1}/{progress.n_starts}  "
-                f"pass {progress.n_iter}  objective {progress.objective:.6g}  "
-                f"{progress.n_moved} moved{left}",
+                description=_state(progress, pace.left(progress)),
             )
 
         yield on_step
+
+
+def _lines(console: Console) -> OnStep:
+    """A callback that prints a line every so often."""
+    pace, last = Pace(), time.perf_counter()
+
+    def on_step(progress: Progress) -> None:
+        nonlocal last
+        _log(progress)
+        seconds = pace.left(progress)
+        if time.perf_counter() - last >= EVERY:
+            last = time.perf_counter()
+            console.print(_state(progress, seconds), highlight=False, soft_wrap=True)
+
+    return on_step
+
+
+def _state(progress: Progress, seconds: float | None) -> str:
+    """The state of a fit in one line."""
+    left = "" if seconds is None else f"  {_clock(seconds)} left of this step"
+    return (
+        f"start {progress.start + 1}/{progress.n_starts}  pass {progress.n_iter}  "
+        f"objective {progress.objective:.6g}  {progress.n_moved} moved{left}"
+    )
+
+
+def _log(progress: Progress) -> None:
+    if progress.step == "weights":
+        logger.info(
+            "start %d/%d, iteration %d: objective %.6g, %d labels changed",
+            progress.start + 1,
+            progress.n_starts,
+            progress.n_iter,
+            progress.objective,
+            progress.n_moved,
+        )
 
 
 @dataclass
@@ -56,7 +97,8 @@ class Pace:
 
     A fit has up to three stages (a fit for smoothing, the starts, the refinement), each on
     different rows; the passes of a stage take about the same time. The number of passes of a start
-    is estimated from the starts that have ended.
+    is estimated from the starts that have ended. A start that takes longer than these is expected
+    to take half as many passes again as it has taken, and those after it to take longer, too.
 
     Attributes
     ----------
@@ -93,7 +135,11 @@ class Pace:
         if not self._ended or n_done == 0:
             return None
         usual = sum(self._ended) / len(self._ended)
-        n_left = max(usual - progress.n_iter, 1) + usual * (progress.n_starts - progress.start - 1)
+        own = usual - progress.n_iter
+        if own < 1:
+            own = max(1.0, min(progress.n_iter / 2, progress.max_iter - progress.n_iter))
+            usual = (sum(self._ended) + progress.n_iter + own) / (len(self._ended) + 1)
+        n_left = own + usual * (progress.n_starts - progress.start - 1)
         return (self.now() - self._began) / n_done * n_left
 
 

@@ -113,9 +113,12 @@ def show_result(result: Mapping[str, Any], out: Path, console: Console) -> None:
     for finding in findings.values():
         if finding:
             console.print(escape(finding))
-    show_notes([result["sizes"]] if result["sizes"] else [], console)
+    batch = result["batch"]["sentence"] if result["batch"] else ""
+    show_notes([text for text in (result["sizes"], batch) if text], console)
     if result["truth"]:
         show_truth(result["truth"], console)
+    if result["survival"]:
+        show_survival(result["survival"], console)
     if result["meta"]:
         show_associations(result["meta"], console)
     console.print(f"Written to {escape(str(out))}: labels, model, result and report.")
@@ -183,6 +186,32 @@ def show_truth(truth: Mapping[str, Any], console: Console) -> None:
         f"Known classes ({escape(truth['name'])}) of {truth['n_samples']:,} samples{without}; "
         "they were not used for clustering."
     )
+
+
+def show_survival(survival: Mapping[str, Any], console: Console) -> None:
+    """Print events and median survival of the clusters.
+
+    Parameters
+    ----------
+    survival : mapping
+        The entry "survival" of a described fit.
+    console : rich.console.Console
+        Terminal.
+    """
+    median = f"median {survival['time']}"
+    table = _table("cluster", "samples", "events", "expected", median, "95% interval", n_texts=0)
+    for part in survival["clusters"][:N_ROWS]:
+        ends = [part["median_low"], part["median_high"]]
+        interval = " to ".join("…" if end is None else f"{end:.4g}" for end in ends)
+        table.add_row(
+            str(part["cluster"]),
+            f"{part['n']:,}",
+            f"{part['n_events']:,}",
+            "–" if part["expected"] is None else f"{part['expected']:.1f}",
+            "not reached" if part["median"] is None else f"{part['median']:.4g}",
+            "–" if ends == [None, None] else interval,
+        )
+    console.print(table)
 
 
 def show_associations(meta: Sequence[Mapping[str, Any]], console: Console) -> None:

@@ -100,7 +100,7 @@ def unwrap_container(view: Any, name: str) -> LabeledValues:
         return LabeledValues(
             _matrix(view, name), view.obs_names, np.asarray(view.var_names, dtype=object)
         )
-    if is_frame(view):
+    if is_frame(view) and len(getattr(view, "shape", (0, 0))) == 2:  # a Series is no table
         return _open_arrow(view, name)
     return LabeledValues(view)
 

@@ -34,10 +34,12 @@ def cut(X: Any, view_sizes: Sequence[int] | None) -> dict[str, LabeledValues]:
     if not sparse.issparse(labeled.values) and not is_array:
         labeled = LabeledValues(np.asarray(X))
     if labeled.values.ndim != 2:
+        flat = "array.reshape(-1, 1) for one feature, array.reshape(1, -1) for one sample."
+        deep = "list(array) if these are views, array.reshape(len(array), -1) if they are samples."
         msg = (
             f"Expected 2-D data (samples by features) or a list of such views; received an array "
-            f"of shape {labeled.values.shape}. Reshape your data: array.reshape(-1, 1) for one "
-            "feature, array.reshape(1, -1) for one sample."
+            f"of shape {labeled.values.shape}. Reshape your data: "
+            f"{deep if labeled.values.ndim > 2 else flat}"
         )
         raise ViewError(msg)
     if view_sizes is None:
@@ -107,7 +109,19 @@ def as_view(view: Any, name: str) -> View:
 def _check_shape(shape: tuple[int, ...], name: str) -> None:
     """Refuse a shape that is not 2-D, or has no samples or no features."""
     if len(shape) != 2:
-        msg = f"View '{name}' has {len(shape)} dimensions; expected 2 (samples by features)."
+        remedies = {
+            0: "Pass an array, or leave the view out.",
+            1: "Pass array.reshape(-1, 1) if it is one feature of each sample.",
+        }
+        remedy = remedies.get(
+            len(shape),
+            "Pass array.reshape(len(array), -1) to use all values of a sample as its features.",
+        )
+        s = "" if len(shape) == 1 else "s"
+        msg = (
+            f"View '{name}' has {len(shape)} dimension{s}; expected 2 (samples by features). "
+            f"{remedy}"
+        )
         raise ViewError(msg)
     for n, what in zip(shape, ("sample", "feature"), strict=True):
         if n == 0:

@@ -283,7 +283,9 @@ def is_list_of_views(X: object) -> bool:
         return True
     if not isinstance(X, list | tuple):
         return False
-    return len(X) == 0 or all(_n_dims(view) == 2 for view in X)
+    # one view of two or more dimensions is enough: the others are refused by name; a list of
+    # 1-D arrays are rows of one table, as scikit-learn has it
+    return len(X) == 0 or any(_n_dims(view) >= 2 for view in X)
 
 
 def is_one_table(X: object) -> bool:

@@ -11,6 +11,7 @@ from sklearn.utils import Bunch
 from manyview.datasets.files import load_described
 from manyview.datasets.registry import find_paper_set
 from manyview.exceptions import ViewError
+from manyview.utils.near import did_you_mean
 
 SOURCES = {
     "bbcsport": "BBC Sport articles in two segments; youweiliang/Multi-view_Clustering.",
@@ -50,6 +51,8 @@ LICENSES = dict.fromkeys(SOURCES, "not stated") | {
     "tcga_breast": "GPL",
 }
 
+ENDINGS = (".npz", ".mat")
+
 
 def load_benchmark(
     name: str,
@@ -62,7 +65,8 @@ def load_benchmark(
     Parameters
     ----------
     name : str
-        Name of a file in the folder, without `.npz` (or `.mat`); see `load_file` for its content.
+        Name of a file in the folder, without `.npz` (or `.mat`), or the path of such a file
+        anywhere; see `load_file` for its content.
         Data sets of the paper are also found by the usual names of their files, such as `AwA_fea`
         or `YouTubeFace10_4Views`; case, - and _ are ignored.
     data_home : str or path, optional
@@ -86,20 +90,29 @@ def load_benchmark(
     >>> load_benchmark("mine", data_home=folder).data.n_features
     (3, 2)
     """
+    path = find_benchmark(name, data_home)
+    source = SOURCES.get(path.stem, "A multi-view set.")
+    license_ = f" License: {LICENSES[path.stem]}." if path.stem in LICENSES else ""
+    description = f"{source}{license_} Read from {path}."
+    return load_described(path, description, as_pair=return_X_y)
+
+
+def find_benchmark(name: str, data_home: str | os.PathLike[str] | None = None) -> Path:
+    """File of a benchmark set, by its name or its path; near names are told if there is none."""
+    if Path(name).suffix.lower() in ENDINGS and Path(name).is_file():
+        return Path(name)
     files = benchmark_files(data_home)
     found = name if name in files else _same_name(name, files)
     if found is None:
         folder = benchmark_folder(data_home)
         msg = (
-            f"There is no benchmark set {name!r} in {folder}, which has "
+            f"There is no benchmark set {name!r} in {folder}, and no such file."
+            f"{did_you_mean(Path(name).stem, files)} The folder has "
             f"{', '.join(files) or 'no .npz files'}. Set MANYVIEW_DATA, or pass data_home, to the "
-            "folder with your files."
+            "folder with your files, or give the path of a .npz or .mat file."
         )
         raise ViewError(msg)
-    source = SOURCES.get(found, "A multi-view set.")
-    license_ = f" License: {LICENSES[found]}." if found in LICENSES else ""
-    description = f"{source}{license_} Read from {files[found]}."
-    return load_described(files[found], description, as_pair=return_X_y)
+    return files[found]
 
 
 def _same_name(name: str, files: Iterable[str]) -> str | None:

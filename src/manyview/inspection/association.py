@@ -3,7 +3,8 @@
 Categories: χ² with the bias-corrected Cramér's V (Bergsma 2013). If counts are too small for χ²
 (Cochran's rule), Fisher's exact test for 2 × 2 tables, else a permutation test of χ² with random
 tables of the same margins. Numbers: Kruskal-Wallis with ε² = H / (n − 1). All p are adjusted by
-Benjamini-Hochberg.
+Benjamini-Hochberg. Survival has tests of its own (`survival.py`): times are censored, so
+they are not tested as numbers.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from pandas.api import types
 from scipy import stats
 
 from manyview.exceptions import ViewError
+from manyview.inspection.cross_tables import box_plots, cross_table
+from manyview.inspection.survival import compare_survival
+from manyview.inspection.survival_columns import find_survival
 
 MAX_CODES = 5  # integers with at most this many distinct values are category codes
 N_TABLES = 9999  # random tables of a permutation test
@@ -33,16 +37,42 @@ class Associations:
     ----------
     tested : list of dict
         Strongest association first: column, kind ("categorical" or "numeric"), test, n, n_missing,
-        effect, effect_name, p, p_adjusted, and by_cluster, a list of dicts of cluster and text.
+        effect, effect_name, p, p_adjusted, by_cluster, a list of dicts of cluster and text, and
+        the cross table or the box plots, as `cross_table` and `box_plots` return them.
     set_aside : list of dict
         Columns that cannot be tested: column and reason.
+    survival : dict, optional
+        Kaplan-Meier curves and log-rank tests, as `compare_survival` returns them.
+    hints : tuple of str
+        Columns that look like survival, and what to do with them.
     """
 
     tested: list[dict[str, Any]]
     set_aside: list[dict[str, str]]
+    survival: dict[str, Any] | None = None
+    hints: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """One sentence for each reason why columns were not tested, and the hints."""
+        by_reason: dict[str, list[str]] = {}
+        for column in self.set_aside:
+            by_reason.setdefault(column["reason"], []).append(repr(column["column"]))
+        aside = [
+            f"Not tested for association: {', '.join(names)} ({reason})."
+            for reason, names in by_reason.items()
+        ]
+        return [*aside, *self.hints, *(self.survival["notes"] if self.survival else ())]
 
 
-def associate(table: pd.DataFrame, labels: NDArray[Any], *, seed: int = 0) -> Associations:
+def associate(
+    table: pd.DataFrame,
+    labels: NDArray[Any],
+    *,
+    time: str | None = None,
+    event: str | None = None,
+    seed: int = 0,
+) -> Associations:
     """Test each column of a table for association with the clusters.
 
     Parameters
@@ -51,8 +81,11 @@ def associate(table: pd.DataFrame, labels: NDArray[Any], *, seed: int = 0) -> As
         Metadata of the samples; values may be missing.
     labels : array of int of shape (n_samples,)
         Cluster of each sample.
+    time, event : str, optional
+        Columns with survival: the time until the event or until the sample was last seen, and
+        whether the event was seen (1, yes, dead) or not (0, no, alive).
     seed : int, default=0
-        Seed of the random tables.
+        Seed of the random tables and permutations.
 
     Returns
     -------
@@ -71,10 +104,14 @@ def associate(table: pd.DataFrame, labels: NDArray[Any], *, seed: int = 0) -> As
     if len(table) != len(labels):
         msg = f"The table has {len(table)} rows; expected {len(labels)}, one per label."
         raise ViewError(msg)
+    survival, hints, apart = _survival(table, labels, time, event, seed)
     tested: list[dict[str, Any]] = []
     set_aside: list[dict[str, str]] = []
     n_clusters = np.unique(labels).size
     for j, name in enumerate(map(str, table.columns)):
+        if name in apart:
+            set_aside.append({"column": name, "reason": apart[name]})
+            continue
         column = table.iloc[:, j].replace([np.inf, -np.inf], np.nan)
         is_known = column.notna().to_numpy()
         values, clusters = column[is_known], labels[is_known]
@@ -82,7 +119,7 @@ def associate(table: pd.DataFrame, labels: NDArray[Any], *, seed: int = 0) -> As
         if reason:
             set_aside.append({"column": name, "reason": reason})
             continue
-        measure = _numeric if _is_numeric(values) else _categorical
+        measure = _numeric if is_numeric(values) else _categorical
         sizes = {"n": int(is_known.sum()), "n_missing": int((~is_known).sum())}
         # a seed per column, so that other columns do not change its p
         found = measure(values, clusters, np.random.default_rng([seed, j]))
@@ -90,7 +127,26 @@ def associate(table: pd.DataFrame, labels: NDArray[Any], *, seed: int = 0) -> As
     for row, p in zip(tested, _adjusted([row["p"] for row in tested]), strict=True):
         row["p_adjusted"] = p
     tested.sort(key=lambda row: (row["p_adjusted"], -row["effect"]))
-    return Associations(tested, set_aside)
+    return Associations(tested, set_aside, survival, hints)
+
+
+def _survival(
+    table: pd.DataFrame, labels: NDArray[Any], time: str | None, event: str | None, seed: int
+) -> tuple[dict[str, Any] | None, tuple[str, ...], dict[str, str]]:
+    """Survival by cluster, else a hint; and columns with the reason why they are no numbers."""
+    if (time is None) != (event is None):
+        given, other = ("time", "event") if event is None else ("event", "time")
+        msg = (
+            f"{given} is given without {other}; expected both: the time until the event or until a "
+            f"sample was last seen, and whether the event was seen. Add {other}."
+        )
+        raise ViewError(msg)
+    alike = [found for found in find_survival(table) if found.time not in (time, event)]
+    apart = {found.time: "survival times, which are censored" for found in alike}
+    if time is None or event is None:
+        return None, tuple(found.hint for found in alike[:1]), apart
+    apart |= dict.fromkeys((time, event), "survival: see the log-rank test")
+    return compare_survival(table, labels, time, event, seed=seed), (), apart
 
 
 def _adjusted(p: list[float]) -> list[float]:
@@ -105,7 +161,7 @@ def _untestable(values: pd.Series, clusters: NDArray[Any], n_clusters: int) -> s
         return "empty" if n_values == 0 else "constant"
     if np.unique(clusters).size < 2:
         return "there is one cluster" if n_clusters == 1 else "known in one cluster only"
-    is_number = _is_numeric(values)
+    is_number = is_numeric(values)
     if n_values == len(values) and (not is_number or _counts(values)):
         return "all different, as names are"
     if not is_number and n_values > len(values) / 2:
@@ -113,7 +169,7 @@ def _untestable(values: pd.Series, clusters: NDArray[Any], n_clusters: int) -> s
     return ""
 
 
-def _is_numeric(values: pd.Series) -> bool:
+def is_numeric(values: pd.Series) -> bool:
     """Whether a column is numeric; few distinct integers are codes."""
     if not types.is_numeric_dtype(values.dtype) or types.is_bool_dtype(values.dtype):
         return False
@@ -136,6 +192,7 @@ def _numeric(values: pd.Series, clusters: NDArray[Any], rng: np.random.Generator
         "effect": float(statistic / (len(values) - 1)),
         "effect_name": "ε²",
         "p": float(p),
+        "boxes": box_plots(values, clusters),
         "by_cluster": [
             {"cluster": int(c), "text": f"median {middle:.4g} ({low:.4g} to {high:.4g})"}
             for c, (low, middle, high) in zip(quartiles.index, quartiles.to_numpy(), strict=True)
@@ -166,6 +223,7 @@ def _categorical(
         "effect": _cramers_v(statistic, observed),
         "effect_name": "Cramér's V",
         "p": p,
+        "table": cross_table(counts),
         "by_cluster": [
             {"cluster": int(c), "text": _commonest(counts.loc[c])} for c in counts.index
         ],

@@ -71,9 +71,9 @@ def principal_components(X: FloatArray, n_wanted: int) -> FloatArray:
     """The first principal components of the rows; zeros where there are fewer: (n, n_wanted)."""
     centered = X - X.mean(axis=0)
     _, axes = np.linalg.eigh(centered.T @ centered)
-    found = np.zeros((len(X), n_wanted))
-    found[:, : min(n_wanted, X.shape[1])] = centered @ axes[:, ::-1][:, :n_wanted]
-    return found
+    wanted = np.zeros((X.shape[1], n_wanted))
+    wanted[:, : X.shape[1]] = axes[:, ::-1][:, :n_wanted]
+    return np.asarray(centered @ wanted)
 
 
 def _of_view(problem: Problem, v: int) -> Problem:
@@ -100,15 +100,18 @@ def _coordinates(
     own = replace(own, n_clusters=1, dims=(min(n_most, len(subset), n_features),))
     beginning = begin(engine, own, rng)
     squares = np.einsum("ij,ij->j", beginning.coordinates, beginning.coordinates)  # (D,)
-    n_kept = max(1, np.count_nonzero(squares > LOST**2 * squares.max()))
+    n_kept = max(1, int(np.count_nonzero(squares > LOST**2 * squares.max())))
     bases = tuple(H[:, :n_kept] for H in beginning.model.bases)
     middles = tuple(mean @ H for mean, H in zip(problem.means, bases, strict=True))
-    parts = []
+    found = np.empty((len(rows), n_kept))
+    end = 0
     for piece in row_pieces(rows):
         engine, own = _load(data[piece], problem)
         engine.map_reduce(_project_centered, bases, middles, own.n_present)
-        parts.append(engine.gather("projection"))
-    return np.concatenate(parts).astype(np.float64)
+        part = engine.gather("projection")
+        end += len(part)
+        found[end - len(part) : end] = part
+    return found
 
 
 def _load(data: MultiViewData, problem: Problem) -> tuple[Engine, Problem]:

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from manyview.data.views import MultiViewData
 from manyview.inspection.features import Profile, profile_view
 from manyview.inspection.map import (
-    cluster_means,
+    distances_to_means,
     draw_rows,
-    embed_rows,
     place_samples,
     place_view,
+    silhouettes,
 )
 from manyview.solver.inference import Assignment, Fitted
-from manyview.utils.types import FloatArray, IntArray
+from manyview.utils.types import FloatArray
 
 DOUBTFUL = 0.5  # confidence below this: at least half as common in one blob
 N_TOP = 10  # features of a view and cluster
@@ -28,6 +28,8 @@ N_DRAWN = 20  # approximate number of features of a view in the heatmap
 N_TYPICAL = 10  # samples of a cluster
 N_DOUBTFUL = 10  # samples of a cluster
 N_MAPPED = 100_000  # samples
+FEWEST_MAPPED = 1000  # samples, whatever the memory limit
+BYTES_MAPPED = 1500  # of a sample: coordinates by all views, three times in double precision
 
 
 class FittedModel(Protocol):
@@ -96,13 +98,20 @@ class Explanation:
         Cluster and confidence of each sample.
     map : DataFrame, one row per sample of the map
         Position, cluster, confidence, and coordinates x and y: similar samples lie together
-        (t-SNE of the scaled views, without the labels). Beyond 100 000 samples, a random subset.
+        (t-SNE of the scaled views, without the labels). Beyond 100 000 samples, or those that a
+        `memory_limit` has room for, a random subset.
     axes_map : DataFrame
         x and y of the same samples along the two principal axes of all views, also without the
         labels: distances have a meaning, but more than a few clusters overlap.
     view_maps : dict of DataFrames
         For each view, x and y of the same samples along its two principal axes; NaN for missing
         views.
+    profiles : dict of Profile
+        For each view, means and effects of all features, by cluster.
+    silhouettes : DataFrame
+        Cluster and silhouette of at most 2000 samples, in the coordinates that the map is made of,
+        which know no labels: near 1, a sample is far from other clusters; below 0, another cluster
+        is nearer on average than its own. Empty if there is one cluster.
     """
 
     clusters: pd.DataFrame
@@ -115,10 +124,13 @@ class Explanation:
     map: pd.DataFrame
     axes_map: pd.DataFrame
     view_maps: Mapping[str, pd.DataFrame]
+    profiles: Mapping[str, Profile]
+    silhouettes: pd.DataFrame
 
     def __repr__(self) -> str:
         """Names and sizes of the tables."""
-        tables = {name: part for name, part in vars(self).items() if name != "view_maps"}
+        others = ("view_maps", "profiles")
+        tables = {name: part for name, part in vars(self).items() if name not in others}
         lines = [f"  .{name}: {len(part):,} × {part.shape[1]}" for name, part in tables.items()]
         maps = f"  .view_maps: {', '.join(self.view_maps)}"
         return "\n".join(["Explanation, rows × columns of", *lines, maps])
@@ -132,11 +144,10 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
         {"cluster": labels, "confidence": model.confidence_},
         index=names.to_flat_index().rename("sample"),
     )
-    profiles = _profiles(model, data)
-    rows = draw_rows(labels, N_MAPPED)
-    embedding = embed_rows(model.transform, data, rows)  # (rows, D)
+    profiles = profile_views(model, data)
+    rows = draw_rows(labels, _n_mapped(model))
     mapped = samples.iloc[rows]
-    places, along_axes = place_samples(model._fitted, data, rows)
+    places, coordinates = place_samples(model._fitted, data, rows)
     return Explanation(
         clusters=_clusters(samples, model.cluster_stability(data)),
         view_weights=pd.DataFrame(
@@ -148,16 +159,26 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
         heatmap=pd.concat(
             {name: profile.heatmap(N_DRAWN) for name, profile in profiles.items()}, names=["view"]
         ),
-        exemplars=_exemplars(embedding, mapped, rows),
+        exemplars=_exemplars(model, data, mapped, rows),
         doubtful=_doubtful(model, data, samples),
         confidence=samples,
         map=mapped.assign(position=rows, x=places[:, 0], y=places[:, 1]),
-        axes_map=_as_table(along_axes, mapped.index),
+        axes_map=_as_table(coordinates[:, :2], mapped.index),
         view_maps={
             name: _as_table(place_view(model._fitted, data, v, rows), mapped.index)
             for v, name in enumerate(data.view_names)
         },
+        profiles=profiles,
+        silhouettes=_silhouettes(coordinates, mapped),
     )
+
+
+def _n_mapped(model: FittedModel) -> int:
+    """Largest number of samples of the map, so that its arrays take half of the memory limit."""
+    limit = model.get_params().get("memory_limit")
+    if limit is None:
+        return N_MAPPED
+    return int(np.clip(limit / 2 / BYTES_MAPPED, FEWEST_MAPPED, N_MAPPED))
 
 
 def _clusters(samples: pd.DataFrame, stability: FloatArray) -> pd.DataFrame:
@@ -176,11 +197,18 @@ def _clusters(samples: pd.DataFrame, stability: FloatArray) -> pd.DataFrame:
     )
 
 
+def _silhouettes(coordinates: FloatArray, mapped: pd.DataFrame) -> pd.DataFrame:
+    rows, values = silhouettes(coordinates, mapped["cluster"].to_numpy())
+    table = mapped.iloc[rows][["cluster"]].assign(silhouette=values)
+    return table.sort_values(["cluster", "silhouette"], ascending=[True, False], kind="stable")
+
+
 def _as_table(points: FloatArray, samples: pd.Index) -> pd.DataFrame:
     return pd.DataFrame(points, columns=["x", "y"], index=samples)
 
 
-def _profiles(model: FittedModel, data: MultiViewData) -> dict[str, Profile]:
+def profile_views(model: FittedModel, data: MultiViewData) -> dict[str, Profile]:
+    """Means and effects of all features by cluster, of each view."""
     return {
         name: profile_view(
             data.views[v],
@@ -201,11 +229,12 @@ def _features(profiles: Mapping[str, Profile]) -> pd.DataFrame:
     return together[first + [column for column in together if column not in first]]
 
 
-def _exemplars(embedding: NDArray[Any], mapped: pd.DataFrame, rows: IntArray) -> pd.DataFrame:
+def _exemplars(
+    model: FittedModel, data: MultiViewData, mapped: pd.DataFrame, rows: NDArray[np.intp]
+) -> pd.DataFrame:
     """The samples nearest to the mean of their cluster."""
     cluster = mapped["cluster"].to_numpy()
-    means = cluster_means(embedding, cluster, cluster.max() + 1)
-    distance = np.linalg.norm(embedding - means[cluster], axis=1)
+    distance = distances_to_means(model.transform, data, rows, cluster)
     table = pd.DataFrame(
         {"cluster": cluster, "sample": mapped.index, "position": rows, "distance": distance}
     ).sort_values(["cluster", "distance"], kind="stable")

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from manyview.data.conversion import StoredView, read_rows, row_pieces
+from manyview.data.views import MultiViewData
 from manyview.utils.types import FloatArray, IntArray
 
 ROUNDING = 64 * np.finfo(np.float64).eps
+PIECE_ROWS = 4096  # read at a time
 LOST = 1e-12  # of the subtracted value of a feature: this share of a sum may be rounding
 
 
@@ -36,13 +38,18 @@ class Profile:
         return np.divide(1.0, self.deviation, out=np.zeros_like(self.deviation), where=varies)
 
     @property
+    def strength(self) -> FloatArray:
+        """Size of the effects; zero if unknown: (k, d_v)."""
+        return np.asarray(np.nan_to_num(np.abs(self.effect), posinf=np.inf))
+
+    @property
     def standardized(self) -> FloatArray:
         """Cluster means in standard deviations from the overall mean; zero if unknown."""
         return np.nan_to_num((self.mean - self.overall) * self.scale)
 
     def top(self, n_most: int) -> pd.DataFrame:
         """The features that distinguish each cluster most, strongest first."""
-        strength = np.nan_to_num(np.abs(self.effect), posinf=np.inf)  # (k, d_v)
+        strength = self.strength
         order = np.argsort(-strength, axis=1, kind="stable")[:, :n_most]  # (k, n_most)
         cluster = np.repeat(np.arange(len(order)), order.shape[1])
         position = order.ravel()
@@ -62,7 +69,7 @@ class Profile:
 
     def heatmap(self, n_most: int) -> pd.DataFrame:
         """Standardized means of the strongest features, about equally many per cluster."""
-        strength = np.nan_to_num(np.abs(self.effect), posinf=np.inf)  # (k, d_v)
+        strength = self.strength
         k = len(strength)
         by_rank = np.argsort(-strength, axis=1, kind="stable")[:, : max(1, n_most // k)]
         chosen = np.unique(by_rank)
@@ -100,6 +107,19 @@ def profile_view(
         total += _dense(members @ piece)
         square += _dense(members @ (piece * piece))
     return _profile(count, total, square, near, float(np.finfo(view.dtype).eps), names)
+
+
+def feature_values(
+    data: MultiViewData, v: int, rows: NDArray[np.intp], columns: NDArray[np.intp]
+) -> FloatArray:
+    """Some features of some samples, sorted by position; NaN for those without the view."""
+    values = np.full((len(rows), len(columns)), np.nan)
+    for start in range(0, len(rows), PIECE_ROWS):
+        piece = slice(start, start + PIECE_ROWS)
+        values[piece] = _dense(read_rows(data.views[v], rows[piece])[:, columns])
+    if data.present is not None:
+        values[~data.present[rows, v]] = np.nan
+    return values
 
 
 def _dense(product: Any) -> FloatArray:

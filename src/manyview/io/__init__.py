@@ -4,7 +4,7 @@ Results also go into AnnData and MuData from here. Arrays in memory and rows on 
 `data`.
 """
 
-from manyview.io._text import write_labels
+from manyview.io._text import write_csv, write_labels
 from manyview.io.metadata import Meta, read_meta
 from manyview.io.new_samples import FittedView, read_new_samples
 from manyview.io.on_disk import open_views
@@ -18,5 +18,6 @@ __all__ = [
     "read_meta",
     "read_new_samples",
     "read_views",
+    "write_csv",
     "write_labels",
 ]

@@ -11,6 +11,7 @@ import codecs
 import csv
 import os
 import re
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -119,19 +120,43 @@ def write_labels(path: str | os.PathLike[str], table: pd.DataFrame) -> tuple[str
     >>> print(path.read_text().splitlines()[1])
     '=1+1,0,0.5,1
     """
-    names = [str(name) for name in table["sample"]]
-    written = [_protected(name) for name in names]
-    table.assign(sample=pd.Series(written, index=table.index, dtype=object)).to_csv(
-        path, index=False, lineterminator="\n", float_format="%.6g", encoding="utf-8"
-    )
-    n_changed = sum(one != other for one, other in zip(names, written, strict=True))
+    n_changed = write_csv(path, table, ["sample"])
     if not n_changed:
         return ()
     return (
-        f"{n_changed} of {len(names)} names would be formulas in a spreadsheet or have control "
+        f"{n_changed} of {len(table)} names would be formulas in a spreadsheet or have control "
         "characters: in labels.csv an apostrophe precedes them; labels.parquet has them as "
         "they are.",
     )
+
+
+def write_csv(path: str | os.PathLike[str], table: pd.DataFrame, names: Iterable[str]) -> int:
+    """Write a table as CSV, with columns of names that spreadsheets do not run.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to create or to replace.
+    table : DataFrame
+        The table; numbers are written with six digits.
+    names : iterable of str
+        Columns with names from files.
+
+    Returns
+    -------
+    int
+        How many cells were written differently.
+    """
+    n_changed, written = 0, {}
+    for column in names:
+        texts = table[column].astype(str)
+        safe = texts.map({name: _protected(name) for name in texts.unique()})
+        n_changed += int((texts != safe).sum())
+        written[column] = safe.astype(object)
+    table.assign(**written).to_csv(
+        path, index=False, lineterminator="\n", float_format="%.6g", encoding="utf-8"
+    )
+    return n_changed
 
 
 def _protected(name: str) -> str:

@@ -1,8 +1,9 @@
 """Converts a fit to a dict of plain values: the content of the report and of its JSON file.
 
-Each key is one part: ``data``, ``structure``, ``clusters``, ``truth``, ``confidence``, ``weights``,
-``outliers``, ``heatmap``, ``map``, ``meta``, ``objective``, ``sources``, ``matching``, ``notes``
-and ``run``.
+Each key is one part: ``data``, ``structure``, ``clusters``, ``truth``, ``confidence``,
+``silhouettes``, ``weights``,
+``outliers``, ``heatmap``, ``map``, ``survival``, ``meta``, ``objective``, ``sources``,
+``matching``, ``notes`` and ``run``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import pandas as pd
 from scipy import sparse
 
 from manyview.data.views import MultiViewData
-from manyview.inspection import Explanation, FittedModel
+from manyview.exceptions import ViewError
+from manyview.inspection import Associations, Explanation, FittedModel, associate
 from manyview.inspection.explain import DOUBTFUL
 from manyview.reliability.outliers import describe_outliers
 from manyview.reliability.sizes import advise_sizes
@@ -28,6 +30,7 @@ from manyview.report.pictures import as_pictures
 from manyview.report.sample_map import describe_map
 from manyview.report.truth import as_classes, describe_truth
 from manyview.utils.memory import peak_memory
+from manyview.utils.near import did_you_mean
 from manyview.utils.types import FloatArray
 
 FORMAT = 1  # of the dict; increases when older versions could not render it
@@ -35,6 +38,8 @@ N_CLUSTERS = 100  # largest number that is described one by one
 N_FEATURES = 5  # of a view and cluster
 N_STRONGEST = 3  # of a cluster, in its headline
 N_SAMPLES = 8  # typical and doubtful ones, of a cluster
+MOST_P, LEAST_EFFECT = 0.05, 0.1  # of an association with the batch that is worth a warning
+N_QUANTILES = 41  # of the silhouettes of a cluster
 N_BINS = 20  # of the histogram of confidence
 LIBRARIES = ("manyview", "numpy", "scipy", "scikit-learn", "numba")
 
@@ -46,11 +51,15 @@ def describe_fit(
     command: str | None = None,
     sources: Sequence[Mapping[str, Any]] | None = None,
     matching: str | None = None,
-    meta: Sequence[Mapping[str, Any]] | None = None,
+    meta: pd.DataFrame | None = None,
+    time: str | None = None,
+    event: str | None = None,
+    batch: str | None = None,
     seconds: float | None = None,
     notes: Sequence[str] = (),
     truth: Any = None,
     images: FloatArray | None = None,
+    explanation: Explanation | None = None,
 ) -> dict[str, Any]:
     """Collect the content of the report of a fit.
 
@@ -66,9 +75,12 @@ def describe_fit(
         What was found in each file; all dicts have the same keys.
     matching : str, optional
         By what samples were matched across the files, in a sentence.
-    meta : sequence of dicts, optional
-        One for each column tested for association with the clusters: column, kind, test, n,
-        effect, effect_name, p, p_adjusted, and by_cluster, a list of {cluster, text}.
+    meta : DataFrame of shape (n_samples, n_columns), optional
+        Metadata of the samples, in their order, tested for association with the clusters.
+    time, event : str, optional
+        Columns of `meta` with survival, as `associate` has them.
+    batch : str, optional
+        Column of `meta` with the batch of each sample; a warning if clusters follow it.
     seconds : float, optional
         Time of the fit.
     notes : sequence of str, optional
@@ -78,6 +90,8 @@ def describe_fit(
         the order of the samples; None or NaN if a class is unknown.
     images : array of shape (n_samples, height, width), optional
         Small picture of each sample, from 0 (background) to the largest value (foreground).
+    explanation : Explanation, optional
+        As `model.explain(data)` returns it; None computes it.
 
     Returns
     -------
@@ -94,8 +108,11 @@ def describe_fit(
     >>> describe_fit(model, data)["data"]["n_clusters"]
     3
     """
-    explanation = model.explain(data)
+    explanation = model.explain(data) if explanation is None else explanation
     classes = None if truth is None else as_classes(truth, len(data))
+    if meta is not None and batch is not None:
+        meta = _with_names(meta, batch)
+    found = _associations(model, meta, time, event)
     result = {
         "format": FORMAT,
         "data": _data(model, data),
@@ -104,15 +121,18 @@ def describe_fit(
         "sizes": _advice_on_sizes(model, data),
         "truth": None if classes is None else describe_truth(model, data, classes, seconds),
         "confidence": _confidence(model),
+        "silhouettes": _silhouettes(explanation),
         "weights": _weights(model),
         "outliers": describe_outliers(model, data),
         "heatmap": _heatmap(explanation),
-        "map": describe_map(explanation, data, model.view_weights_, classes),
-        "meta": None if meta is None else list(meta),
+        "map": describe_map(explanation, data, model.view_weights_, classes, meta),
+        "survival": None if found is None else found.survival,
+        "meta": None if found is None else found.tested,
+        "batch": None if found is None or batch is None else _batch(found, batch),
         "objective": _objective(model),
         "sources": None if sources is None else list(sources),
         "matching": matching,
-        "notes": list(notes),
+        "notes": [*notes, *(() if found is None else found.notes)],
         "run": {
             **_run(model),
             "repeat": _repeat(model, data) if command is None else [command],
@@ -123,6 +143,54 @@ def describe_fit(
     }
     plain: dict[str, Any] = _plain(result)
     return plain
+
+
+def _associations(
+    model: FittedModel, meta: pd.DataFrame | None, time: str | None, event: str | None
+) -> Associations | None:
+    """Tests of the metadata, with the seed of the fit."""
+    if meta is None:
+        if time is None and event is None:
+            return None
+        msg = "time and event are given without meta; expected a table with these columns. Add it."
+        raise ViewError(msg)
+    seed = model.get_params()["random_state"]
+    known = seed if isinstance(seed, int) else 0
+    return associate(meta, model.labels_, time=time, event=event, seed=known)
+
+
+def _with_names(meta: pd.DataFrame, batch: str) -> pd.DataFrame:
+    """Metadata in which batches are names, also where they are numbered."""
+    if batch not in meta.columns:
+        near = did_you_mean(batch, map(str, meta.columns))
+        msg = f"The metadata have no column {batch!r}.{near} Name one that they have."
+        raise ViewError(msg)
+    column = meta[batch]
+    return meta.assign(**{batch: column.astype(object).map(str).where(column.notna(), None)})
+
+
+def _batch(found: Associations, batch: str) -> dict[str, Any]:
+    """Whether the clusters follow the batch, and more than any other column."""
+    rows = {row["column"]: row for row in found.tested}
+    own = rows.pop(batch, None)
+    if own is None:
+        sentence = f"Whether the clusters follow the batch ({batch}) could not be tested."
+        return {"column": batch, "follows": None, "sentence": sentence}
+    strongest = max((row["effect"] for row in rows.values()), default=0.0)
+    is_real = own["p_adjusted"] < MOST_P and own["effect"] >= LEAST_EFFECT
+    follows = is_real and own["effect"] >= strongest
+    size = f"{own['effect_name']} {own['effect']:.2f}, adjusted p = {own['p_adjusted']:.2g}"
+    if follows:
+        sentence = (
+            f"The clusters follow the batch ({batch}) more than any other column ({size}): they "
+            "may be batches rather than groups of samples. --center-batches takes the means of "
+            "the batches off each view."
+        )
+    elif is_real:
+        sentence = f"The clusters depend on the batch ({batch}; {size}), and more on others."
+    else:
+        sentence = f"The clusters do not follow the batch ({batch}; {size})."
+    return {"column": batch, "follows": follows, "sentence": sentence}
 
 
 def _data(model: FittedModel, data: MultiViewData) -> dict[str, Any]:
@@ -263,6 +331,29 @@ def _confidence(model: FittedModel) -> dict[str, Any]:
         "histogram": np.histogram(model.confidence_, N_BINS, (0, 1))[0].tolist(),
         "stability": model.stability_,
         "n_starts": model.n_init,
+    }
+
+
+def _silhouettes(explanation: Explanation) -> dict[str, Any] | None:
+    """Silhouettes of the clusters that are described, as quantiles; None for one cluster."""
+    table = explanation.silhouettes
+    if table.empty:
+        return None
+    groups = dict(list(table.groupby("cluster")["silhouette"]))
+    shares = np.linspace(1, 0, N_QUANTILES)
+    return {
+        "n_samples": len(table),
+        "mean": float(table["silhouette"].mean()),
+        "clusters": [
+            {
+                "cluster": c,
+                "n": len(groups[c]),
+                "mean": float(groups[c].mean()),
+                "below": float((groups[c] < 0).mean()),
+                "values": np.quantile(groups[c], shares).round(3).tolist(),
+            }
+            for c in _described(explanation)
+        ],
     }
 
 

@@ -8,6 +8,9 @@ from typing import Any
 
 from jinja2 import Environment
 
+from manyview.report.methods import write_methods
+from manyview.report.pictures import svg_link
+from manyview.report.survival_plot import draw_survival
 from manyview.report.truth import MEASURES
 from manyview.report.wording import as_percent, tell_findings, title_of
 from manyview.utils.pages import page_environment
@@ -15,9 +18,25 @@ from manyview.utils.pages import page_environment
 # In the order of the page, each with its template. A section whose entry of the dict is missing or
 # empty is left out; "samples" shows the entry "clusters".
 SECTIONS = (
-    *("clusters", "truth", "confidence", "map", "weights", "heatmap", "samples", "outliers"),
-    *("meta", "objective", "data", "run"),
+    *("clusters", "truth", "survival", "confidence", "silhouettes", "map", "weights", "heatmap"),
+    *("samples", "outliers", "meta", "objective", "data", "run"),
 )
+CONTENTS = {  # what the table of contents calls them
+    "clusters": "Clusters",
+    "truth": "Known classes",
+    "survival": "Survival",
+    "confidence": "Confidence",
+    "silhouettes": "Silhouettes",
+    "map": "Map",
+    "weights": "Views",
+    "heatmap": "Features",
+    "samples": "Typical samples",
+    "outliers": "Outliers",
+    "meta": "Metadata",
+    "objective": "Convergence",
+    "data": "Data",
+    "run": "Methods",
+}
 N_COLORS = 10  # of the palette in style.css
 
 
@@ -38,6 +57,8 @@ def render_fit(result: Mapping[str, Any]) -> str:
         "truth": None,
         "structure": None,
         "sizes": None,
+        "survival": None,
+        "batch": None,
         **result,
     }  # older versions lack these entries
     truth = given["truth"] or {"table": {"rows": ()}, "methods": [{"metrics": {}}]}
@@ -49,6 +70,8 @@ def render_fit(result: Mapping[str, Any]) -> str:
             given,
             title=title_of(result),
             sections=[name for name in SECTIONS if given.get(name, name == "samples")],
+            contents=CONTENTS,
+            methods=write_methods(result),
             n_colors=N_COLORS,
             measures={key: title for key, title in MEASURES.items() if key in scores},
             words=tell_findings(result),
@@ -64,9 +87,14 @@ def _environment() -> Environment:
     environment.filters["count"] = lambda number: f"{number:,}"
     environment.filters["short"] = _short
     environment.filters["tenths"] = lambda number: f"{round(number, 1) + 0.0:.1f}".replace("-", "−")
+    environment.filters["signed"] = lambda number: f"{round(number, 1) + 0.0:+.1f}".replace(
+        "-", "−"
+    )
     environment.filters["chance"] = _chance
     environment.filters["size"] = _size
     environment.filters["cell"] = _cell
+    environment.filters["curves"] = draw_survival
+    environment.filters["svg_link"] = svg_link
     return environment
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,13 @@ from numpy.typing import NDArray
 
 from manyview.data.views import MultiViewData
 from manyview.inspection import Explanation
+from manyview.report.colorings import describe_colorings
+from manyview.report.packing import as_base64, shorten
 from manyview.utils.types import FloatArray
 
 SPAN = 65_534  # coordinates are integers from 0 to this
 NOWHERE = 65_535  # the coordinate of a sample without the view
 MOST_VIEWS = 8  # with a map of their own: those with the largest weights
-NAME_LENGTH = 40  # longer sample names are cut
 STRAY = 0.002  # share of the samples at each end that may be clipped to the border of the map
 
 
@@ -25,6 +25,7 @@ def describe_map(
     data: MultiViewData,
     view_weights: FloatArray,
     classes: pd.Series | None = None,
+    meta: pd.DataFrame | None = None,
 ) -> dict[str, Any]:
     """Pack the map of an explanation.
 
@@ -38,6 +39,8 @@ def describe_map(
         Weights of the views; those with the largest weights get a map of their own.
     classes : pandas.Series, optional
         Known classes, as `as_classes` returns them.
+    meta : DataFrame of shape (n_samples, n_columns), optional
+        Metadata to color the map by.
 
     Returns
     -------
@@ -45,8 +48,9 @@ def describe_map(
         `n_drawn`; in base64 `cluster` (uint32), `confidence` (uint8, 255 is 1) and `position`
         (uint32); `layouts`, each with a name and `xy` (uint16: x, y, x, y and so on; 65535 if
         the sample lacks the view); `present`, for each view that some samples lack, as uint8;
-        `names` or None; and `classes` or None: the name of the column, the names of the classes and
-        the code of each sample (uint32), which is the number of classes if the class is unknown.
+        `names` or None; `colorings`, as `describe_colorings` returns them; and `classes` or None:
+        the name of the column, the names of the classes and the code of each sample (uint32),
+        which is the number of classes if the class is unknown.
     """
     places, rows = explanation.map, explanation.map["position"].to_numpy()
     heaviest = sorted(np.argsort(-view_weights, kind="stable")[:MOST_VIEWS])
@@ -58,15 +62,16 @@ def describe_map(
     ]
     return {
         "n_drawn": len(places),
-        "cluster": _base64(places["cluster"].to_numpy(), np.uint32),
-        "confidence": _base64(np.rint(255 * places["confidence"].to_numpy()), np.uint8),
-        "position": _base64(rows, np.uint32),
+        "cluster": as_base64(places["cluster"].to_numpy(), np.uint32),
+        "confidence": as_base64(np.rint(255 * places["confidence"].to_numpy()), np.uint8),
+        "position": as_base64(rows, np.uint32),
         "layouts": [
-            {"name": name, "xy": _base64(_quantized(table[["x", "y"]].to_numpy()), np.uint16)}
+            {"name": name, "xy": as_base64(_quantized(table[["x", "y"]].to_numpy()), np.uint16)}
             for name, table in layouts
         ],
         "present": _presence(data, rows),
-        "names": None if data.sample_names is None else _short(places.index),
+        "names": None if data.sample_names is None else shorten(places.index),
+        "colorings": describe_colorings(explanation, data, meta),
         "classes": None if classes is None else _classes(classes.iloc[rows]),
     }
 
@@ -74,14 +79,14 @@ def describe_map(
 def _classes(classes: pd.Series) -> dict[str, Any]:
     names, codes = classes.cat.categories, classes.cat.codes.to_numpy()
     codes = np.where(codes < 0, len(names), codes)
-    return {"name": classes.name, "names": _short(names), "codes": _base64(codes, np.uint32)}
+    return {"name": classes.name, "names": shorten(names), "codes": as_base64(codes, np.uint32)}
 
 
 def _presence(data: MultiViewData, rows: NDArray[np.intp]) -> list[dict[str, str]]:
     if data.present is None:
         return []
     return [
-        {"view": name, "flags": _base64(data.present[rows, v], np.uint8)}
+        {"view": name, "flags": as_base64(data.present[rows, v], np.uint8)}
         for v, name in enumerate(data.view_names)
         if not data.present[:, v].all()
     ]
@@ -99,14 +104,3 @@ def _quantized(points: FloatArray) -> FloatArray:
     placed: FloatArray = (points - (low + high) / 2) / reach + 0.5
     placed[:, 1] = 1 - placed[:, 1]  # on a page, y points downwards
     return np.asarray(np.nan_to_num(np.rint(np.clip(placed, 0, 1) * SPAN), nan=NOWHERE))
-
-
-def _base64(values: NDArray[Any], dtype: type[np.unsignedinteger[Any]]) -> str:
-    small = np.ascontiguousarray(values, dtype=np.dtype(dtype).newbyteorder("<"))
-    return base64.b64encode(small.tobytes()).decode()
-
-
-def _short(names: pd.Index) -> list[str]:
-    text = names.astype(str).to_series()
-    cut = text.str.slice(0, NAME_LENGTH - 1) + "…"
-    return text.where(text.str.len() <= NAME_LENGTH, cut).tolist()

@@ -14,6 +14,8 @@ STABILITY = (
 )
 
 N_NAMED = 8  # clusters in a sentence
+MOST_P = 0.05  # of a test that found something
+FEW_EVENTS = 10  # a cluster
 
 
 def as_percent(share: float) -> str:
@@ -89,6 +91,7 @@ def tell_findings(result: Mapping[str, Any]) -> dict[str, str]:
             **dict.fromkeys(("structure", "stability", "return"), ""),
             "confidence": alone,
             "outliers": tell_outliers(result.get("outliers")),
+            "survival": tell_survival(result.get("survival")),
             "views": "No view separates any clusters.",
         }
     structure = result.get("structure") or {"verdict": None, "sentence": ""}
@@ -98,6 +101,7 @@ def tell_findings(result: Mapping[str, Any]) -> dict[str, str]:
         "stability": tell_stability(confidence),
         "return": tell_return(result["clusters"]),
         "outliers": tell_outliers(result.get("outliers")),
+        "survival": tell_survival(result.get("survival")),
         "views": tell_views(result["weights"]["views"]),
     }
 
@@ -188,6 +192,37 @@ def tell_outliers(outliers: Mapping[str, Any] | None) -> str:
         f"{start} unlike all clusters (outlier score above {outliers['threshold']:.1f}){others} "
         f"{first}."
     )
+
+
+def tell_survival(survival: Mapping[str, Any] | None) -> str:
+    """State whether the clusters differ in survival, and on how much that rests.
+
+    Parameters
+    ----------
+    survival : mapping, optional
+        The entry "survival" of a described fit.
+
+    Returns
+    -------
+    str
+    """
+    if survival is None:
+        return ""
+    n, n_events, without = survival["n"], survival["n_events"], survival["n_missing"]
+    rests = f"{n_events:,} of {n:,} samples had the event."
+    if without:
+        columns = f"{survival['time']} or {survival['event']}"
+        rests += f" {without:,} without {columns} {'are' if without > 1 else 'is'} left out."
+    test = survival["test"]
+    if test is None:
+        return f"Survival cannot be compared: fewer than two clusters have events. {rests}"
+    differ = test["p"] < MOST_P
+    start = "The clusters differ in survival" if differ else "No difference in survival was found"
+    p = "p < 0.0001" if test["p"] < 1e-4 else f"p = {test['p']:.2g}"
+    found = f"{start} ({test['name']}, χ² = {test['statistic']:.2f}, {p})."
+    if not differ and n_events < FEW_EVENTS * len(survival["clusters"]):
+        return f"{found} {rests} With so few, only large differences can be found."
+    return f"{found} {rests}"
 
 
 def tell_stability(confidence: Mapping[str, Any]) -> str:

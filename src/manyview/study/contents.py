@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from manyview.datasets import load_benchmark
-from manyview.datasets.benchmark_sets import benchmark_files
+from manyview.datasets.benchmark_sets import find_benchmark
 from manyview.exceptions import ViewError
 from manyview.persistence.atomic import RowLog
 
@@ -32,16 +32,16 @@ def content_digest(name: str, data_home: Path | None = None) -> str | None:
         The same for files with the same values, however they are stored; None where the data set
         cannot be loaded, which its runs will report.
     """
-    path = benchmark_files(data_home).get(name)
-    stat = None if path is None else path.stat()
-    stamp = () if stat is None else (stat.st_size, stat.st_mtime_ns)
-    return _digest(name, data_home, path, stamp)
+    try:
+        path = find_benchmark(name, data_home)
+    except ViewError:
+        return None
+    stat = path.stat()
+    return _digest(name, data_home, path, (stat.st_size, stat.st_mtime_ns))
 
 
 @cache
-def _digest(
-    name: str, data_home: Path | None, path: Path | None, stamp: tuple[int, ...]
-) -> str | None:
+def _digest(name: str, data_home: Path | None, path: Path, stamp: tuple[int, ...]) -> str | None:
     """Load and digest a data set; once for each stamp of its file."""
     try:
         data, target = load_benchmark(name, data_home=data_home, return_X_y=True)

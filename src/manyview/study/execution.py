@@ -140,7 +140,20 @@ def _measure(
         "peak_memory": max(peak_memory() - before, 0),
         "n_iter": _last(model, "n_iter_"),
         "objective": _last(model, "objective_history_", "inertia_"),
+        "scaling": scaling_of(model),
     }, labels
+
+
+def scaling_of(model: Any) -> str:
+    """How a method has scaled the views: as found in a fit, else as asked for."""
+    fitted = getattr(model, "scalings_", None)
+    if fitted is not None:
+        names = [scaling or "none" for _, scaling in fitted]
+        return ", ".join(dict.fromkeys(names))
+    if not hasattr(model, "scale"):
+        return "its own"
+    scale = model.scale
+    return ", ".join(scale) if isinstance(scale, list | tuple) else scale or "none"
 
 
 @lru_cache(maxsize=1)

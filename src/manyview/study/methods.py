@@ -18,6 +18,7 @@ from typing import Any
 from manyview.baselines import BASELINES
 from manyview.exceptions import ViewError
 from manyview.omvcdr import OMVCDR
+from manyview.utils.near import did_you_mean
 
 ENTRY_POINTS = "manyview.methods"
 OURS: dict[str, type] = {"omvcdr": OMVCDR, **BASELINES}
@@ -97,8 +98,8 @@ def find_method(name: str) -> Method:
         return _with_parameters(name)
     if ":" not in name:
         msg = (
-            f"There is no method {name!r}; expected one of {', '.join(sorted(methods))}, or "
-            "module:Class for a class of your own."
+            f"There is no method {name!r}.{did_you_mean(name, methods)} Expected one of "
+            f"{', '.join(sorted(methods))}, or module:Class for a class of your own."
         )
         raise ViewError(msg)
     method = Method(name, name)

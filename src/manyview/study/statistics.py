@@ -14,10 +14,11 @@ from manyview.utils.types import FloatArray
 
 @dataclass(frozen=True)
 class Comparison:
-    """Methods compared over data sets by one metric."""
+    """Methods compared by one metric over data sets or, if there is one, over its seeds."""
 
     metric: str
-    scores: pd.DataFrame  # data sets × methods; NaN if a method has no result
+    over: str  # "data sets" or "seeds"
+    scores: pd.DataFrame  # data sets or seeds × methods; NaN if a method has no result
     ranks: pd.Series[float]  # mean rank of each method, best first
     friedman_p: float
     critical_difference: float  # of mean ranks, Nemenyi, at 5 %
@@ -26,6 +27,9 @@ class Comparison:
 
 def compare_methods(rows: pd.DataFrame, metric: str = "nmi") -> Comparison:
     """Compare all methods of a benchmark over its data sets.
+
+    With one data set they are compared over its seeds, each of which shuffles the rows anew: such
+    a test says whether a difference on this data set is chance, nothing of others.
 
     Parameters
     ----------
@@ -38,13 +42,15 @@ def compare_methods(rows: pd.DataFrame, metric: str = "nmi") -> Comparison:
     -------
     Comparison
     """
-    scores = mean_scores(rows, metric)
+    scores, over = mean_scores(rows, metric), "data sets"
+    if len(scores) == 1:
+        scores, over = seed_scores(rows, metric), "seeds"
     n_sets, n_methods = scores.shape
     p = np.nan
     if n_methods >= 3 and n_sets >= 2:
         p = float(stats.friedmanchisquare(*_ranked(scores).to_numpy().T).pvalue)
     gap = _nemenyi(n_methods, n_sets)
-    return Comparison(metric, scores, friedman_ranks(scores), p, gap, wilcoxon_holm(scores))
+    return Comparison(metric, over, scores, friedman_ranks(scores), p, gap, wilcoxon_holm(scores))
 
 
 def mean_scores(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
@@ -54,6 +60,21 @@ def mean_scores(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
     return table.reindex(
         index=pd.unique(rows["data"]), columns=pd.unique(rows["method"])
     ).rename_axis(index="data", columns="method")
+
+
+def seed_scores(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    """Score of each method with each seed, and each rate of missing rows; NaN if not done."""
+    done = rows[rows["status"] == "done"]
+    keys = [name for name in ("missing_rate", "seed") if name in rows]
+    table = done.pivot_table(index=keys, columns="method", values=metric, aggfunc="mean")
+    everything = rows[keys].drop_duplicates()
+    index = pd.MultiIndex.from_frame(everything) if len(keys) > 1 else everything[keys[0]]
+    return table.reindex(index=index, columns=pd.unique(rows["method"]))
+
+
+def needed(n_tests: int, level: float) -> int:
+    """Number of values with which a test can be significant: p ≥ 2 / 2ⁿ, times Holm's factor."""
+    return int(np.floor(1 + np.log2(n_tests / level))) + 1
 
 
 def _ranked(scores: pd.DataFrame) -> pd.DataFrame:
@@ -90,12 +111,12 @@ def wilcoxon_holm(scores: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     scores : DataFrame
-        Data sets × methods; pairs are compared on the data sets on which both have a result.
+        Data sets (or seeds) × methods; pairs are compared where both have a result.
 
     Returns
     -------
     DataFrame
-        Columns first, second, n_sets, difference (mean of first − second), p, p_holm.
+        Columns first, second, n_sets (or seeds), difference (mean of first − second), p, p_holm.
     """
     pairs = []
     for first, second in combinations(scores.columns, 2):

@@ -12,8 +12,11 @@ import os
 import signal
 import sys
 import threading
-from types import FrameType
-from typing import NoReturn
+
+TYPE_CHECKING = False  # nothing is imported that `manyview --version` does not need
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import NoReturn
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM") if hasattr(signal, name))
 FRAGILE = (

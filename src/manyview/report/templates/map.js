@@ -6,7 +6,8 @@
   const canvas = root.querySelector("canvas");
   const tip = root.querySelector(".tip");
   const control = (name) => root.querySelector(`.controls [name="${name}"]`);
-  const SPAN = 65534, NOWHERE = 65535, CELLS = 128, REACH = 10, MOST_ZOOM = 200, MOST_PINS = 60, MOST_NAMES = 40, UNKNOWN = 266;
+  const SPAN = 65534, NOWHERE = 65535, CELLS = 128, REACH = 10, MOST_ZOOM = 200, MOST_PINS = 60, MOST_NAMES = 40, UNKNOWN = 266, SEQUENTIAL = 267;
+  const RAMP = [[112, 66, 162], [66, 106, 178], [33, 145, 140], [94, 190, 98], [240, 212, 50]]; // numbers, as viridis, but seen on dark pages
 
   const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const n = data.n_drawn;
@@ -42,6 +43,28 @@
     COLORINGS.classes = { text: `known ${classes.name}`, key: `Known ${classes.name}: `, index: (i) => paint(code[i]), names: [...classes.names] };
     if (code.includes(classes.names.length)) COLORINGS.classes.names.push("not known");
   }
+  // columns of the metadata and features; their codes are unpacked when they are first shown
+  const NOT_KNOWN = 255;
+  for (const [number, item] of (data.colorings ? data.colorings.items : []).entries()) {
+    const unpacked = () => (item.unpacked ??= bytes(item.codes));
+    const value = (code) => item.low + (code / 254) * (item.high - item.low);
+    const told = (code) => (code === NOT_KNOWN ? "not known" : item.names ? item.names[code] : short(value(code)));
+    COLORINGS[`item ${number}`] = {
+      text: item.name,
+      label: `${item.name} (${item.group})`,
+      group: item.group,
+      index: (i) => paintItem(item, unpacked()[i]),
+      key: `${item.name}: `,
+      get names() { return item.names && [...item.names, ...(unpacked().includes(NOT_KNOWN) ? ["not known"] : [])]; },
+      ends: item.names ? undefined : [short(item.low), short(item.high)],
+      tell: (i) => `${item.name}: ${told(unpacked()[i])}`,
+    };
+  }
+  function paintItem(item, code) {
+    if (code === NOT_KNOWN) return UNKNOWN;
+    return item.names ? code % 10 : SEQUENTIAL + code;
+  }
+  function short(number) { return Number(number.toPrecision(3)).toLocaleString("en", { maximumSignificantDigits: 3 }); }
   let palette = [];
   let paper = [255, 255, 255];
 
@@ -58,16 +81,20 @@
     const [low, high] = [palette[6], palette[0]];
     for (let t = 0; t < 256; t++) palette.push(low.map((part, j) => part + ((high[j] - part) * t) / 255));
     palette.push(parse("--line")); // at UNKNOWN
+    for (let t = 0; t < 255; t++) { // from SEQUENTIAL on
+      const at = (t / 254) * (RAMP.length - 1), step = Math.min(Math.floor(at), RAMP.length - 2);
+      palette.push(RAMP[step].map((part, j) => part + (RAMP[step + 1][j] - part) * (at - step)));
+    }
   }
 
   function fillSelect(select, entries) {
     for (const [value, text] of entries) select.append(new Option(text, value));
   }
 
-  function chip(name, c) { // a class in its color
+  function chip(name, c) { // a class or category in its color
     const mark = document.createElement("span");
     mark.className = "chip";
-    mark.style.setProperty("--color", c < classes.names.length ? `var(--color-${c % 10})` : "var(--line)");
+    mark.style.setProperty("--color", name === "not known" ? "var(--line)" : `var(--color-${c % 10})`);
     mark.textContent = name;
     return mark;
   }
@@ -234,6 +261,8 @@
     if (i < 0) return;
     const lines = [nameOf(i), `cluster ${cluster[i]}, confidence ${(confidence[i] / 255).toFixed(2)}`];
     if (classes) lines.push(`${classes.name}: ${classOf(i)}`);
+    const coloring = COLORINGS[control("color").value];
+    if (coloring.tell) lines.push(coloring.tell(i));
     const lacks = present.filter(({ flags }) => !flags[i]).map(({ view }) => view);
     if (lacks.length) lines.push(`lacks ${lacks.join(", ")}`);
     tip.textContent = lines.join("\n");
@@ -301,14 +330,59 @@
     KEYS[event.key]();
   });
 
-  fillSelect(control("color"), Object.entries(COLORINGS).map(([value, { text }]) => [value, text]));
+  const entries = Object.entries(COLORINGS);
+  fillSelect(control("color"), entries.filter(([, { group }]) => !group).map(([value, { text }]) => [value, text]));
+  const columns = entries.filter(([, { group }]) => group === "metadata");
+  if (columns.length) {
+    const part = document.createElement("optgroup");
+    part.label = "metadata";
+    fillSelect(part, columns.map(([value, { text }]) => [value, text]));
+    control("color").append(part);
+  }
   fillSelect(control("layout"), layouts.map(({ name }, index) => [index, name]));
-  control("color").addEventListener("change", (event) => {
-    const key = root.querySelector(".key"), { key: text = "", names = [] } = COLORINGS[event.target.value];
+  control("color").addEventListener("change", showKey);
+
+  function showKey() {
+    const key = root.querySelector(".key"), { key: text = "", names = [], ends } = COLORINGS[control("color").value];
     key.replaceChildren(text, ...names.slice(0, MOST_NAMES).map(chip), names.length > MOST_NAMES ? "…" : "");
+    if (ends) {
+      const ramp = document.createElement("span");
+      ramp.className = "ramp";
+      ramp.style.background = `linear-gradient(90deg, ${RAMP.map((color) => `rgb(${color})`)})`;
+      key.append(ends[0], ramp, ends[1]);
+    }
     key.hidden = !key.textContent;
     redraw();
-  });
+  }
+
+  const search = control("coloring");
+  if (search) {
+    const list = document.createElement("datalist");
+    list.id = "colorings";
+    list.append(...entries.filter(([, { label }]) => label).map(([, { label }]) => new Option(label, label)));
+    search.after(list);
+    search.setAttribute("list", list.id);
+    search.addEventListener("input", () => {
+      const wanted = search.value.trim().toLowerCase();
+      if (!wanted) return;
+      const named = entries.filter(([, { label }]) => label);
+      const test = (match) => named.find(([, { text, label }]) => match(text.toLowerCase()) || match(label.toLowerCase()));
+      const found = test((name) => name === wanted) ?? test((name) => name.startsWith(wanted)) ?? test((name) => name.includes(wanted));
+      if (found) chooseColor(found[0]);
+    });
+  }
+
+  function chooseColor(value) { // a feature that is not in the list gets its place there
+    const select = control("color");
+    if (![...select.options].some((option) => option.value === value)) {
+      select.querySelector(".found")?.remove();
+      const option = new Option(COLORINGS[value].label, value);
+      option.className = "found";
+      select.append(option);
+    }
+    select.value = value;
+    showKey();
+  }
   control("layout").addEventListener("change", (event) => chooseLayout(event.target.value));
   control("low").addEventListener("input", filter);
   control("high").addEventListener("input", filter);

@@ -11,7 +11,9 @@ from importlib.resources import files
 
 import pandas as pd
 
+from manyview._version import __version__
 from manyview.exceptions import ViewError
+from manyview.utils.near import did_you_mean
 
 __all__ = ["CITATIONS", "cite", "paper_ablation", "paper_results"]
 
@@ -38,6 +40,12 @@ def _citations() -> dict[str, str]:
 
 
 CITATIONS = _citations()
+OURS = f"""@software{{manyview,
+  author = {{{{The manyview developers}}}},
+  title = {{{{manyview: multi-view clustering in linear time}}}},
+  version = {{{__version__}}},
+  note = {{Python package; please cite the paper of the method as well}},
+}}"""
 
 
 def paper_results() -> pd.DataFrame:
@@ -66,19 +74,22 @@ def _table(name: str) -> pd.DataFrame:
 
 
 def cite(method: str) -> str:
-    """BibTeX entry of a method.
+    """BibTeX entry of a method, or of manyview.
 
     Parameters
     ----------
     method : str
-        A name, such as "omvcdr" or "lmvsc".
+        A name, such as "omvcdr" or "lmvsc"; "manyview" for the package.
 
     Returns
     -------
     str
     """
+    if method == "manyview":
+        return OURS
     if method not in CITATIONS:
-        names = ", ".join(sorted(CITATIONS))
-        msg = f"There is no citation for {method!r}; expected one of {names}."
+        known = ["manyview", *sorted(CITATIONS)]
+        names, near = ", ".join(known), did_you_mean(method, known)
+        msg = f"There is no citation for {method!r}.{near} Expected one of {names}."
         raise ViewError(msg)
     return CITATIONS[method]

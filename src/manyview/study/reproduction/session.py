@@ -143,4 +143,5 @@ def _show(summary: Mapping[str, Any], console: Console, out: Path) -> None:
             f"{facts['n_waiting']} of {facts['n_runs']} runs did not start in time; the same "
             "command resumes them."
         )
-    console.print(f"Written: tables, figures and index.html in {out}.", markup=False)
+    parts = "tables, figures and index.html" if summary["figures"] else "tables and index.html"
+    console.print(f"Written: {parts} in {out}.", markup=False)
