@@ -144,9 +144,10 @@ class OMVCDR(
         "auto" takes one if there is one that torch can use, and the views are on it, or have at
         least 10⁸ values and fit into its memory. Views that do not fit on the one asked for are
         copied there in each pass. "torch" runs the kernels of the GPU on the CPU.
-    label_step : {"auto", "sequential", "parallel"}, default="auto"
+    label_step : {"auto", "sequential", "parallel", "sharded"}, default="auto"
         Whether samples move to other clusters one by one, or in batches with the statistics
-        frozen in between. "auto" is parallel on a GPU. Starts, and what is left at the end, are
+        frozen in between; if sharded, parts of the rows do so at the same time. "auto" is parallel
+        on a GPU. Starts, and what is left at the end, are
         always sequential. Labels depend on the step, never on threads or blocks.
     n_passes : {"auto", 1, 2}, default="auto"
         Passes over the views in an iteration on all samples, after starts on a subset. With one,
@@ -257,7 +258,7 @@ class OMVCDR(
     random_state: int | np.random.RandomState | None = None
     engine: str = param("auto", one_of("auto", "memory", "stream"))
     device: str = param("auto", either(one_of("auto", "cpu", "cuda", "mps", "torch"), GPU))
-    label_step: str = param("auto", one_of("auto", "sequential", "parallel"))
+    label_step: str = param("auto", one_of("auto", "sequential", "parallel", "sharded"))
     n_passes: int | str = param("auto", one_of("auto", 1, 2))
     tf32: bool = param(False, FLAG)
     n_jobs: int | None = param(None, either(NONE, COUNT))
@@ -314,7 +315,7 @@ class OMVCDR(
         weights = checked_weights(sample_weight, data.n_samples, min_samples(self))
         k = self._count_clusters(data[weights.counted])
         rng = generator(self.random_state)
-        rows = self._choose_engine(data)
+        rows = self._choose_engine(data, self.label_step)
         asked = {**self.get_params(deep=False), "n_clusters": k}
         on_step = sklearn_callbacks(self, make_callback(callback, self.verbose), X)
         with ExitStack() as stack:
@@ -733,9 +734,10 @@ class OMVCDR(
         data.check_unchanged()
         return engine, fitted
 
-    def _choose_engine(self, data: MultiViewData) -> InMemory:
+    def _choose_engine(self, data: MultiViewData, label_step: str = "auto") -> InMemory:
         given = (self.engine, self.device, data, self.memory_limit)
-        return choose_engine(*given, tf32=self.tf32)
+        found: InMemory = choose_engine(*given, tf32=self.tf32, label_step=label_step)
+        return found
 
     def _threads(self, data: MultiViewData, k: int) -> AbstractContextManager[None]:
         """Threads for products of the views with about six columns per cluster."""

@@ -186,8 +186,8 @@ class _TimedFit(OMVCDR):
         sizes: Any = SimpleNamespace(shape=(self.n_all, data.shape[1]))
         return super()._threads(sizes, k)
 
-    def _choose_engine(self, data: MultiViewData) -> InMemory:
-        engine = super()._choose_engine(data)
+    def _choose_engine(self, data: MultiViewData, label_step: str = "auto") -> InMemory:
+        engine = super()._choose_engine(data, label_step)
         if isinstance(engine, Streaming):
             n_chunks = max(data.n_samples // N_BLOCKS // CHUNK_ROWS, 1)
             engine = Streaming(engine.kernels, self.memory_limit, n_chunks * CHUNK_ROWS)

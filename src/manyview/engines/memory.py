@@ -223,6 +223,7 @@ class InMemory:
         seed: int,
         *shared: object,
         row_filter: RowFilter | None = None,
+        until: Callable[[T], bool] = lambda carry: False,
     ) -> T:
         """Visit the chunks in an order drawn from `seed`, their rows from (seed, chunk)."""
         if row_filter is not None:
@@ -238,6 +239,8 @@ class InMemory:
             order = np.random.default_rng((seed, chunk)).permutation(len(part.labels))
             part, carry = visit(part, self._one_by_one, carry, order, *shared)
             self._push(block, rows, part.labels)
+            if until(carry):
+                break
         return carry
 
     def scan_batches(
