@@ -23,6 +23,7 @@ from manyview.data.doubts import find_doubts
 from manyview.data.scaling import SCALINGS, is_scale
 from manyview.data.views import MultiViewData, is_list_of_views, is_one_table, sample_names
 from manyview.exceptions import DataWarning, NotEnoughSamplesError, ViewError
+from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray
 
 Class = TypeVar("Class", bound=type)
@@ -124,7 +125,7 @@ def validate_views(
             "not samples)."
         )
         raise ViewError(msg)
-    data = MultiViewData.of(X, view_sizes=estimator.view_sizes, present=present)
+    data = _checked(estimator, X, present)
     for v, (view, name) in enumerate(zip(data.views, data.view_names, strict=True)):
         check_not_vanishing(view, name, None if data.present is None else data.present[:, v])
     if data.n_samples < min_samples(estimator):
@@ -155,7 +156,7 @@ def validate_new_views(
     if is_one_table(X):
         X = _as_table(X)
         validate_data(estimator, X, skip_check_array=True, reset=False)
-    data = MultiViewData.of(X, view_sizes=estimator.view_sizes, present=present)
+    data = _checked(estimator, X, present)
     data = _matched(data, estimator.view_names_)
     if data.n_features != estimator.view_sizes_:
         msg = (
@@ -165,6 +166,11 @@ def validate_new_views(
         )
         raise ViewError(msg)
     return data
+
+
+def _checked(estimator: MultiViewClusterer, X: Any, present: object) -> MultiViewData:
+    with limit_threads(getattr(estimator, "n_jobs", None)):
+        return MultiViewData.of(X, view_sizes=estimator.view_sizes, present=present)
 
 
 def _matched(data: MultiViewData, view_names: Sequence[str]) -> MultiViewData:

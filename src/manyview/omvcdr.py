@@ -43,7 +43,13 @@ from manyview.base import (
 )
 from manyview.data.tensors import as_given
 from manyview.data.views import MultiViewData, is_list_of_views
-from manyview.engines import Engine, choose_batches, choose_engine, choose_passes
+from manyview.engines import (
+    Engine,
+    choose_batches,
+    choose_engine,
+    choose_passes,
+    choose_sharded,
+)
 from manyview.engines.memory import InMemory
 from manyview.engines.replay import ReplayEngine
 from manyview.exceptions import ConvergenceWarning, ViewError
@@ -315,7 +321,8 @@ class OMVCDR(
         weights = checked_weights(sample_weight, data.n_samples, min_samples(self))
         k = self._count_clusters(data[weights.counted])
         rng = generator(self.random_state)
-        rows = self._choose_engine(data, self.label_step)
+        is_sharded = self.label_step == "sharded"
+        rows = choose_sharded(self.engine, self.device) if is_sharded else self._choose_engine(data)
         asked = {**self.get_params(deep=False), "n_clusters": k}
         on_step = sklearn_callbacks(self, make_callback(callback, self.verbose), X)
         with ExitStack() as stack:
@@ -728,16 +735,15 @@ class OMVCDR(
         """An engine with the rows of X, projected and labelled, and the fit in their groups."""
         check_is_fitted(self)
         data = validate_new_views(self, X, present=present)
-        engine = self._choose_engine(data)
+        engine = self._choose_engine(data, is_read_once=self._fitted.is_read_once)
         with self._threads(data, self.n_clusters_):
             fitted = self._fitted.label(engine, data)
         data.check_unchanged()
         return engine, fitted
 
-    def _choose_engine(self, data: MultiViewData, label_step: str = "auto") -> InMemory:
+    def _choose_engine(self, data: MultiViewData, *, is_read_once: bool = False) -> InMemory:
         given = (self.engine, self.device, data, self.memory_limit)
-        found: InMemory = choose_engine(*given, tf32=self.tf32, label_step=label_step)
-        return found
+        return choose_engine(*given, tf32=self.tf32, is_read_once=is_read_once)
 
     def _threads(self, data: MultiViewData, k: int) -> AbstractContextManager[None]:
         """Threads for products of the views with about six columns per cluster."""

@@ -186,8 +186,8 @@ class _TimedFit(OMVCDR):
         sizes: Any = SimpleNamespace(shape=(self.n_all, data.shape[1]))
         return super()._threads(sizes, k)
 
-    def _choose_engine(self, data: MultiViewData, label_step: str = "auto") -> InMemory:
-        engine = super()._choose_engine(data, label_step)
+    def _choose_engine(self, data: MultiViewData, *, is_read_once: bool = False) -> InMemory:
+        engine = super()._choose_engine(data, is_read_once=is_read_once)
         if isinstance(engine, Streaming):
             n_chunks = max(data.n_samples // N_BLOCKS // CHUNK_ROWS, 1)
             engine = Streaming(engine.kernels, self.memory_limit, n_chunks * CHUNK_ROWS)

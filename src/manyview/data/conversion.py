@@ -16,11 +16,13 @@ from manyview.data.rows import Rows, float_dtype
 from manyview.data.tensors import TensorRows, is_tensor, on_gpu
 from manyview.exceptions import ViewError
 from manyview.utils.optional import needed
+from manyview.utils.threads import side_by_side
 
 View: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array[Any]"  # scipy < 1.16: text only
 StoredView: TypeAlias = "View | Rows"
 
 CHECKED_BYTES = 1 << 24  # rows are checked in pieces of this size; memory maps stay on disk
+CACHED_BYTES = 1 << 19  # of them are looked at together
 FIRST_ROWS = 8  # that nearly always show of which size the values are
 SMALL_BYTES = 1 << 26  # up to here columns side by side are copied: products round by the order
 
@@ -152,29 +154,45 @@ def check_values(view: StoredView, name: str, present: NDArray[np.bool_]) -> Non
     """
     if get_config()["assume_finite"]:
         return
-    largest = 0.0
-    pieces = list(row_pieces(view))
+    known, pieces = 0.0, list(row_pieces(view))
     if isinstance(view, TensorRows):
         looked_at = list(view.sizes())
-        largest = max((size for _, size in looked_at if size is not None), default=0.0)
+        known = max((size for _, size in looked_at if size is not None), default=0.0)
         pieces = [rows for rows, size in looked_at if size is None]
-    for rows in pieces:
-        values = read_rows(view, rows)
-        piece = values.data if isinstance(values, sparse.csr_array) else np.asarray(values)
-        kept = present[rows]
-        low, high = (float(piece.min()), float(piece.max())) if piece.size else (0.0, 0.0)
-        if not np.isfinite(low + high):
-            dense = _dense(values)
-            _find_missing(dense, name, kept, rows.start)
-            piece = dense[kept]
-            low, high = (float(piece.min()), float(piece.max())) if piece.size else (0.0, 0.0)
-        largest = max(largest, high, -low)
+
+    def look(rows: slice) -> float:
+        return _largest_of(read_rows(view, rows), name, present[rows], rows.start)
+
+    many = isinstance(view, np.ndarray) and len(pieces) > 1
+    largest = max(known, 0.0, *(side_by_side(look, pieces) if many else map(look, pieces)))
     if largest > _largest_allowed(view):
         msg = (
             f"View '{name}' holds values up to {largest:.3g}, whose squares overflow {view.dtype}"
             f"{_in_products(view)}. Divide the view by {largest:.0e}."
         )
         raise ViewError(msg)
+
+
+def _largest_of(values: View, name: str, present: NDArray[np.bool_], start: int) -> float:
+    """Size of the largest value; clears `present` where a whole row is NaN, see `check_values`."""
+    sizes = [_size(part) for part in _in_cache(values)]
+    if np.isfinite(sizes).all():
+        return max(sizes)
+    dense = _dense(values)
+    _find_missing(dense, name, present, start)
+    return _size(dense[present])
+
+
+def _in_cache(values: View) -> Iterator[NDArray[Any]]:
+    """Parts of some rows that are small enough to be read twice at the cost of once."""
+    rows = values.data if isinstance(values, sparse.csr_array) else np.asarray(values)
+    step = max(1, CACHED_BYTES * max(len(rows), 1) // max(rows.nbytes, 1))
+    return (rows[start : start + step] for start in range(0, max(len(rows), 1), step))
+
+
+def _size(values: NDArray[Any]) -> float:
+    """Size of the largest value; NaN if one is."""
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
 def check_not_vanishing(view: StoredView, name: str, present: NDArray[np.bool_] | None) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import pairwise
-from typing import Any, Literal, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from manyview.kernels import Kernels, choose_kernels
 from manyview.kernels.block import CHUNK_ROWS, Block
 from manyview.utils.memory import installed_memory
 from manyview.utils.types import FloatArray
+
+if TYPE_CHECKING:
+    from manyview.engines.memory import InMemory
 
 __all__ = [
     "Batches",
@@ -244,28 +247,25 @@ def choose_engine(
     memory_limit: float | None = None,
     *,
     tf32: bool = False,
-    label_step: str = "auto",
-) -> Any:
-    """Engine and kernels by name; "auto" depends on the data and the machine."""
+    is_read_once: bool = False,
+) -> InMemory:
+    """Engine and kernels by name; "auto" depends on the data, the machine and what is to come."""
     from manyview.engines.memory import InMemory
     from manyview.engines.streaming import Streaming
-
-    if label_step == "sharded":
-        return _choose_sharded(engine, device)
 
     device = choose_device("cpu" if (device, engine) == ("auto", "stream") else device, data)
     kernels = choose_kernels(device, tf32=tf32)
     if device != "cpu":
         from manyview.engines.device import OnDevice
 
-        return OnDevice(kernels, engine)
+        return OnDevice(kernels, engine, is_read_once=is_read_once)
     is_large = engine == "auto" and is_too_large(_bytes_on_disk(data), memory_limit)
     if engine == "stream" or is_large:
         return Streaming(kernels, memory_limit)
     return InMemory(kernels)
 
 
-def _choose_sharded(engine: str, device: str) -> Any:
+def choose_sharded(engine: str, device: str) -> Any:
     """An engine in memory whose rows are in parts, as they are on a cluster."""
     from manyview.engines.sharded import ShardedMemory
 

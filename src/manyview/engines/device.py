@@ -38,9 +38,15 @@ STREAMED_BYTES = 1 << 30  # of the views of a block that is copied in each visit
 
 def bytes_on_device(data: MultiViewData) -> float:
     """Bytes that a fit adds to the memory of a device: views that are elsewhere, and results."""
-    is_there = [isinstance(view, TensorRows) and view.device != "cpu" for view in data.views]
-    views = sum(_bytes(view) for view, there in zip(data.views, is_there, strict=True) if not there)
-    return (1 + WORKING_SHARE) * views + data.n_samples * ROW_BYTES
+    return (1 + WORKING_SHARE) * _bytes_elsewhere(data) + data.n_samples * ROW_BYTES
+
+
+def _bytes_elsewhere(data: MultiViewData) -> float:
+    return sum(_bytes(view) for view in data.views if not _is_on_device(view))
+
+
+def _is_on_device(view: Any) -> bool:
+    return isinstance(view, TensorRows) and view.device != "cpu"
 
 
 def _bytes(view: Any) -> float:
@@ -53,10 +59,16 @@ class OnDevice(InMemory):
     """Blocks hold tensors in the memory of a device."""
 
     def __init__(
-        self, kernels: Kernels, engine: str = "auto", block_rows: int | None = None
+        self,
+        kernels: Kernels,
+        engine: str = "auto",
+        block_rows: int | None = None,
+        *,
+        is_read_once: bool = False,
     ) -> None:
         super().__init__(kernels, block_rows)
         self._host, self._asked = choose_kernels("cpu"), engine
+        self._is_read_once = is_read_once
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
         """Copy the views to the device, unless they are there or do not fit."""
@@ -70,7 +82,9 @@ class OnDevice(InMemory):
         """Decide where the views are, and the size of blocks."""
         row_bytes, room = sum(data.n_features) * data.dtype.itemsize, self.kernels.free_bytes()
         fits = bytes_on_device(data) <= room
-        self.name = "stream" if self._asked == "stream" or not fits else "memory"
+        passes = self._is_read_once and _bytes_elsewhere(data) > STREAMED_BYTES
+        is_streamed = {"stream": True, "memory": False, "auto": passes or not fits}[self._asked]
+        self.name = "stream" if is_streamed else "memory"
         if self._asked == "memory" and not fits:
             msg = (
                 f"The views and what is computed from them take about "
@@ -169,8 +183,7 @@ class OnDevice(InMemory):
 
     def _copied(self, view: Any) -> Any:
         """A view on the device, or what copies its blocks."""
-        is_there = isinstance(view, TensorRows) and view.device != "cpu"
-        if self.reads_views and not is_there and not isinstance(view, sparse.csr_array):
+        if self.reads_views and not _is_on_device(view) and not isinstance(view, sparse.csr_array):
             from manyview.kernels.gpu.uploads import Uploads
 
             assert self._block_rows is not None

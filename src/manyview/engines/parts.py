@@ -62,6 +62,11 @@ class Step:
     number: int
     action: Action
 
+    @property
+    def remake(self) -> Any:
+        """What kind of step it is: another of the same kind overwrites it."""
+        return self.action.remake
+
 
 @dataclass(frozen=True)
 class Pass:
@@ -200,13 +205,13 @@ class Part(InMemory):
         held: dict[int, int] = {}
         for block in self._blocks:
             own = [block.weights, block.group, block.labels, block.projection]
+            own += [block.distance_bounds]
             for view in block.views:
-                own += [view.factor, view.level]
-                values = view.values
-                if isinstance(values, Lent):
-                    continue
-                own += [values.data, values.indices] if hasattr(values, "indptr") else [values]
-            held |= {id(array): array.nbytes for array in own if array is not None}
+                own += [view.factor, view.level, view.values]
+            for values in own:
+                is_sparse = hasattr(values, "indptr")
+                arrays = [values.data, values.indices] if is_sparse else [values]
+                held |= {id(a): a.nbytes for a in arrays if isinstance(a, np.ndarray)}
         return sum(held.values())
 
 
@@ -247,7 +252,7 @@ def n_shared(made: Sequence[Step], wanted: Sequence[Step]) -> int | None:
     if not rest:
         return same
     is_overwritten = len(rest) == 1 and same < len(wanted)
-    if is_overwritten and rest[0].action.remake == wanted[same].action.remake:
+    if is_overwritten and rest[0].remake == wanted[same].remake:
         return same
     return None
 
@@ -256,7 +261,7 @@ def followed_by(steps: tuple[Step, ...], step: Step) -> tuple[Step, ...]:
     """The steps after one more: scaling begins anew; of equal visits in a row the last is left."""
     if isinstance(step.action, Scale):
         return (step,)
-    is_same = bool(steps) and steps[-1].action.remake == step.action.remake
+    is_same = bool(steps) and steps[-1].remake == step.remake
     return (*(steps[:-1] if is_same else steps), step)
 
 

@@ -71,7 +71,11 @@ class Sharded(ABC):
 
     @abstractmethod
     def _visit(self, own: Pass, positions: Sequence[int]) -> tuple[list[Any], Outcome[Any]]:
-        """Labels of each of these parts after a pass, wherever they are; the sum of outcomes."""
+        """What was made of each of these parts, wherever it is, and the sum of the outcomes."""
+
+    @abstractmethod
+    def _kept(self, visited: Sequence[Any], positions: Sequence[int]) -> list[Any]:
+        """Labels for the next pass."""
 
     def _begin(self, n_samples: int, row_bytes: int, n_views: int) -> None:
         """Forget what was done with other rows."""
@@ -102,15 +106,21 @@ class Sharded(ABC):
         where = range(self.n_parts) if positions is None else positions
         self._number += 1
         own = Pass(self._number, self._steps, action, self._moves)
-        labels, outcome = self._visit(own, where)
+        visited, outcome = self._visit(own, where)
         self.changed = outcome.changed
         if self.changed - {"labels"}:
             self._steps = followed_by(self._steps, Step(own.number, action))
         has_moved = "labels" in outcome.changed
         if not has_moved or accept(outcome.total):
-            for position, found in zip(where, labels, strict=True):
-                if has_moved or position in self._moves:
-                    self._labels[position] = found
+            pairs = [
+                (position, found)
+                for position, found in zip(where, visited, strict=True)
+                if has_moved or position in self._moves
+            ]
+            if pairs:
+                which, its = zip(*pairs, strict=True)
+                for position, labels in zip(which, self._kept(its, which), strict=True):
+                    self._labels[position] = labels
             self._moves = {p: move for p, move in self._moves.items() if p not in where}
         return outcome.total
 
@@ -355,7 +365,10 @@ class ShardedMemory(Sharded):
         go = partial(self._visit_part, own)
         is_wide = len(positions) >= n_threads()
         visited = list(side_by_side(go, positions) if is_wide else map(go, positions))
-        return [v.labels for v in visited], sum_in_order(v.outcome for v in visited)
+        return visited, sum_in_order(v.outcome for v in visited)
+
+    def _kept(self, visited: Sequence[Any], positions: Sequence[int]) -> list[Any]:
+        return [found.labels for found in visited]
 
     def _visit_part(self, own: Pass, position: int) -> Any:
         data = self._data[self.rows_of(position)]

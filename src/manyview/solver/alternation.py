@@ -265,6 +265,8 @@ class _Run:
         self._ahead, self._reads_once = ahead, ahead is not None
         if ahead is None:
             model, moments = self.begin(model)
+            if schedule.batches is not None and schedule.batches.n_shards > 1:
+                self._batches = schedule.batches  # one by one, all rows would be gathered
         else:
             moments = ahead.moments
             self._report("start", 0, moments, model)

@@ -70,6 +70,13 @@ class Fitted:
         axes = [scaling.directions for scaling in self.model.problem.scalings]
         return tuple(H if W is None else W @ H for W, H in zip(axes, bases, strict=True))
 
+    @property
+    def is_read_once(self) -> bool:
+        """Whether rows are labelled in one visit: none is smoothed or has a factor of its own."""
+        scalings = self.model.problem.scalings
+        has_own = any(one.has_unit_rows or one.row_sum is not None for one in scalings)
+        return self.anchor_graph is None and not has_own
+
     def make_lifts(self) -> None:
         """Make the lifts that were left for later; then the fit refers to no samples."""
         if self.anchor_graph is not None:

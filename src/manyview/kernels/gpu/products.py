@@ -16,11 +16,11 @@ from torch import Tensor
 from manyview.data.scaling import ColumnMoments
 from manyview.kernels.block import ViewRows
 from manyview.kernels.gpu.sparse_rows import SparseRows
+from manyview.kernels.gpu.transfers import to_device
 from manyview.kernels.gpu.uploads import opened
 from manyview.utils.types import FloatArray
 
 TILE_ROWS = 8192  # whose sums are float32
-STAGED_BYTES = 1 << 25  # of the memory by way of which large arrays come to the host
 COST_BYTES = 1 << 30  # of the costs of some rows for all clusters
 MAPS = {"sqrt": torch.sqrt, "log1p": torch.log1p}
 ROWS_CHECKED = 16  # before all others, whether the values are whole numbers
@@ -31,28 +31,15 @@ def to_tensor(array: Any, device: torch.device) -> Any:
     """An array on a device; numbers of a sparse one, too."""
     if isinstance(array, SparseRows):
         return array
-    if isinstance(array, Tensor):
-        return array.to(device)
-    return torch.as_tensor(np.ascontiguousarray(array), device=device)
+    if not isinstance(array, Tensor):
+        array = torch.as_tensor(np.ascontiguousarray(array))
+    return to_device(array, device)
 
 
 def to_numpy(tensor: Tensor) -> FloatArray:
     """A small tensor in numpy."""
     found: FloatArray = tensor.detach().cpu().numpy()
     return found
-
-
-def stage(source: Tensor, target: Tensor) -> None:
-    """Copy to a tensor of the host; a large one by way of memory that the GPU can write to."""
-    if not source.is_cuda or source.nbytes < STAGED_BYTES:
-        target.copy_(source)
-        return
-    flat, source = target.view(-1), source.detach().contiguous().view(-1)
-    step = STAGED_BYTES // source.element_size()
-    pinned = torch.empty(step, dtype=source.dtype, pin_memory=True)
-    for start in range(0, len(source), step):
-        part = source[start : start + step]
-        flat[start : start + step] = pinned[: len(part)].copy_(part)
 
 
 def numpy_dtype(dtype: Any) -> Any:

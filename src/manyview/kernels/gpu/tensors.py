@@ -34,7 +34,6 @@ from manyview.kernels.gpu.products import (
     row_squares,
     space_dims,
     spaces,
-    stage,
     stored,
     times_basis,
     to_numpy,
@@ -43,6 +42,7 @@ from manyview.kernels.gpu.products import (
     unfactored,
 )
 from manyview.kernels.gpu.sparse_rows import Pattern, SparseRows
+from manyview.kernels.gpu.transfers import to_host
 from manyview.kernels.statistics import ArraySums, ClusterMoments, Clusters, Moved
 from manyview.kernels.sweep import Costs, leaving_costs, prepare_all
 from manyview.utils.memory import installed_memory
@@ -101,7 +101,7 @@ class TensorKernels:
         out = torch.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype=kind)
         first = 0
         for part in parts:
-            stage(part.to(kind), out[first : first + len(part)])
+            to_host(part.to(kind), out[first : first + len(part)])
             first += len(part)
         found: NDArray[Any] = out.numpy()
         return found
