@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,6 +23,7 @@ from manyview.base import (
     GPU,
     LIMIT,
     NONE,
+    Allowed,
     MultiViewClusterer,
     Weights,
     check_fixed,
@@ -41,6 +42,16 @@ from manyview.base import (
     validate_views,
     warn_of_doubts,
 )
+from manyview.cluster.fit import fit_on_cluster, refuse_on_cluster
+from manyview.cluster.lazy import (
+    apply_lazily,
+    confidence_of,
+    embedding_of,
+    is_elsewhere,
+    labels_of,
+    normality_of,
+)
+from manyview.cluster.sample import with_sample
 from manyview.data.tensors import as_given
 from manyview.data.views import MultiViewData, is_list_of_views
 from manyview.engines import (
@@ -50,6 +61,7 @@ from manyview.engines import (
     choose_passes,
     choose_sharded,
 )
+from manyview.engines.cluster import is_client, is_cluster
 from manyview.engines.memory import InMemory
 from manyview.engines.replay import ReplayEngine
 from manyview.exceptions import ConvergenceWarning, ViewError
@@ -83,6 +95,7 @@ from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray
 
 # of partial_fit: they say where and how it is computed, not what
+CLUSTER = Allowed("the address of a Dask scheduler, or a Client of Dask", is_cluster)
 FREE_PARAMETERS = ("random_state", "engine", "device", "tf32", "n_jobs", "memory_limit", "verbose")
 
 
@@ -141,10 +154,12 @@ class OMVCDR(
         decrease so far.
     random_state : int, RandomState or None, default=None
         Seed of the starts and of the order of the label sweeps.
-    engine : {"auto", "memory", "stream"}, default="auto"
-        Where the rows are kept. "stream" is out-of-core: views stay on disk and are read block by
-        block. "auto" streams if views on disk are larger than half of the memory, or than
-        `memory_limit`, or if views do not fit on a device.
+    engine : {"auto", "memory", "stream", "dask"}, address or Client, default="auto"
+        Where the rows are kept. "dask" is a cluster: that of the current client of Dask, or else
+        processes of this machine; the address of a scheduler or a client names another. Views are
+        then Dask collections or files, and stay where they are. "stream" is out-of-core: views
+        stay on disk and are read block by block. "auto" streams if views on disk are larger than
+        half of the memory, or than `memory_limit`, or if views do not fit on a device.
     device : {"auto", "cpu", "cuda", "mps", "torch"}, default="auto"
         Device that computes: a GPU needs torch; of several, one is called "cuda:1" and so on.
         "auto" takes one if there is one that torch can use, and the views are on it, or have at
@@ -262,7 +277,7 @@ class OMVCDR(
     max_iter: int = param(100, COUNT)
     tol: float = param(1e-5, number(least=0))
     random_state: int | np.random.RandomState | None = None
-    engine: str = param("auto", one_of("auto", "memory", "stream"))
+    engine: Any = param("auto", either(one_of("auto", "memory", "stream", "dask"), CLUSTER))
     device: str = param("auto", either(one_of("auto", "cpu", "cuda", "mps", "torch"), GPU))
     label_step: str = param("auto", one_of("auto", "sequential", "parallel", "sharded"))
     n_passes: int | str = param("auto", one_of("auto", 1, 2))
@@ -316,6 +331,12 @@ class OMVCDR(
         self
         """
         check_parameters(self)
+        if is_cluster(self.engine):
+            refuse_on_cluster(sample_weight=sample_weight, present=present, checkpoint=checkpoint)
+            on_step = sklearn_callbacks(self, make_callback(callback, self.verbose), X)
+            with on_step as notify:
+                fit_on_cluster(self, X, notify, getattr(callback, "on_parts", None))
+            return self
         data = validate_views(self, X, present=present)
         warn_of_doubts(self, data)
         weights = checked_weights(sample_weight, data.n_samples, min_samples(self))
@@ -409,6 +430,12 @@ class OMVCDR(
         -------
         self
         """
+        if is_cluster(self.engine):
+            msg = (
+                f"partial_fit was called with engine={self.engine!r}; expected batches in memory "
+                "or on disk. Use engine='auto', or fit all rows on the cluster."
+            )
+            raise ValueError(msg)
         if not hasattr(self, "_fitted"):
             self.fit(X, sample_weight=sample_weight, present=present)
             self._batches = self._learn(self._data, self._weights)
@@ -464,6 +491,8 @@ class OMVCDR(
         -------
         ndarray of shape (n_samples,), int32
         """
+        if is_elsewhere(X):
+            return apply_lazily(self, labels_of, X, np.int32)
         engine, _ = self._label(X, present)
         return as_given(engine.views, engine.gather("labels"))
 
@@ -481,6 +510,8 @@ class OMVCDR(
         -------
         ndarray of shape (n_samples, Σ d_p)
         """
+        if is_elsewhere(X):
+            return apply_lazily(self, embedding_of, X, None, self._n_features_out)
         engine, fitted = self._label(X, present)
         fitted.embed(engine)
         return as_given(engine.views, engine.gather("projection"))
@@ -592,8 +623,9 @@ class OMVCDR(
             subset: 1 is the same cluster each time; below 0.6 it does not come back. NaN for a
             cluster without a sample in the subset, and if there are too few samples.
         """
-        data, settings = self._data_of_fit(X), self._settings(self.n_clusters_)
-        return cluster_stability(data, self.labels_, settings, generator(self.random_state))
+        own = with_sample(self)
+        data, settings = own._data_of_fit(X), self._settings(self.n_clusters_)
+        return cluster_stability(data, own.labels_, settings, generator(self.random_state))
 
     def score_samples(self, X: Any, *, present: Any = None) -> FloatArray:
         """Opposite of the outlier score of each sample: the lower, the more unusual.
@@ -613,6 +645,8 @@ class OMVCDR(
         ndarray of shape (n_samples,)
             At most 0. A sample below `-outlier_threshold_` is unlike all clusters.
         """
+        if is_elsewhere(X):
+            return apply_lazily(self, normality_of, X, np.float64)
         engine, _ = self._label(X, present)
         return as_given(engine.views, -outlier_scores(engine, self._outliers))
 
@@ -667,7 +701,8 @@ class OMVCDR(
         >>> model.explain().view_weights.shape
         (3, 2)
         """
-        return explain_fit(self, self._data_of_fit(X))
+        own = with_sample(self)
+        return explain_fit(own, own._data_of_fit(X))
 
     def report(self, path: str | os.PathLike[str], X: Any = None, truth: Any = None) -> None:
         """Write a report of the fit as one HTML page, and as JSON next to it.
@@ -687,7 +722,8 @@ class OMVCDR(
         from manyview.report.files import write_report
         from manyview.report.fit import describe_fit
 
-        write_report(path, describe_fit(self, self._data_of_fit(X), truth=truth))
+        own = with_sample(self)
+        write_report(path, describe_fit(own, own._data_of_fit(X), truth=truth))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted model to a file, atomically.
@@ -699,8 +735,9 @@ class OMVCDR(
             attributes, not the views; equal models give equal bytes. A `random_state` that is a
             generator is stored as None, and metadata requests are not stored.
         """
-        self._assess()
-        save_model(self, path)
+        own = with_sample(self)
+        own._assess()
+        save_model(own, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -742,7 +779,8 @@ class OMVCDR(
         return engine, fitted
 
     def _choose_engine(self, data: MultiViewData, *, is_read_once: bool = False) -> InMemory:
-        given = (self.engine, self.device, data, self.memory_limit)
+        engine = "auto" if is_cluster(self.engine) else self.engine
+        given = (engine, self.device, data, self.memory_limit)
         return choose_engine(*given, tf32=self.tf32, is_read_once=is_read_once)
 
     def _threads(self, data: MultiViewData, k: int) -> AbstractContextManager[None]:
@@ -774,13 +812,13 @@ class OMVCDR(
 
     def _assess(self) -> None:
         """Set what the labels are worth, and forget the views that it needed."""
-        if "_margins" not in vars(self):
-            return
         if "_assessment" in vars(self):
             self.structure_, calibration = self._assessment.result()
             if calibration is not None:
                 self._calibration = calibration
             del self._assessment
+        if "_margins" not in vars(self):
+            return
         margins = self.__dict__.pop("_margins")
         found = Assignment(self.labels_, margins, self.labels_)
         self.confidence_ = self._calibrated(found).confidence
@@ -801,6 +839,8 @@ class OMVCDR(
     def confidence_(self) -> FloatArray:
         """Confidence of each label; computed on first access."""
         self._assess()
+        if "_sample" in vars(self):
+            return apply_lazily(self, confidence_of, self._data, np.float64)
         if "confidence_" not in vars(self):
             msg = "There is no confidence_: expected a fitted model. Call fit first."
             raise AttributeError(msg)
@@ -866,8 +906,17 @@ class OMVCDR(
             raise ViewError(msg)
         return data
 
+    def __sklearn_clone__(self) -> OMVCDR:
+        """An unfitted copy with the same client, which cannot be copied."""
+        if not is_client(self.engine):
+            return cast(OMVCDR, super().__sklearn_clone__())
+        plain = OMVCDR(**{**self.get_params(deep=False), "engine": "dask"})
+        return cast(OMVCDR, clone(plain).set_params(engine=self.engine))
+
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the views."""
+        if "_sample" in vars(self):
+            return with_sample(self).__getstate__()
         self._assess()  # needs them
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name not in ("_data", "_weights")}

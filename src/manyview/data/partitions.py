@@ -11,7 +11,6 @@ import copy
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,6 @@ from manyview.data.opening import open_rows
 from manyview.data.rows import File, Joined, Part, Picked, Rows, float_dtype
 from manyview.data.views import MultiViewData
 from manyview.exceptions import NotEnoughSamplesError, ViewError
-from manyview.utils.optional import needed
 
 
 def is_dask(view: object) -> bool:
@@ -49,14 +47,11 @@ class PartitionedView:
     features: NDArray[np.object_] | None
 
     def cut(self, part_rows: int) -> list[Any]:
-        """What makes each part of so many rows: a task of Dask, a description of files, an array.
-
-        Each is given to a function as its argument.
-        """
+        """What makes each part of so many rows: for `joined_piece`, once tasks are computed."""
         starts = range(0, self.shape[0], part_rows)
         if is_dask(self.source):
-            even = self.source.rechunk({0: part_rows, 1: -1})
-            return [blocks[0] for blocks in even.to_delayed()]
+            stops = [min(start + part_rows, self.shape[0]) for start in starts]
+            return _cut_partitions(self.source, list(starts), stops)
         if isinstance(self.source, Rows):
             return [rows_between(self.source, start, start + part_rows) for start in starts]
         return [self.source[start : start + part_rows] for start in starts]
@@ -130,6 +125,11 @@ class PartitionedViews:
         """Whether all views are files, which can be read again."""
         return all(isinstance(view.source, Rows) for view in self.parts_of)
 
+    @property
+    def is_here(self) -> bool:
+        """Whether all views are arrays in memory."""
+        return all(isinstance(view.source, np.ndarray) for view in self.parts_of)
+
     def cut(self, part_rows: int) -> list[list[Any]]:
         """For each part, what makes the rows of each view."""
         of_views = [view.cut(part_rows) for view in self.parts_of]
@@ -158,6 +158,36 @@ class PartitionedViews:
         if n == 0:
             msg = "Found 0 samples; expected partitions that are not all empty."
             raise NotEnoughSamplesError(msg)
+
+
+def joined_piece(piece: Any) -> NDArray[Any]:
+    """The rows of a view in a part, from what `PartitionedView.cut` gives."""
+    if isinstance(piece, Rows):
+        return piece.read(slice(None))
+    if isinstance(piece, list):
+        found = [np.asarray(block)[start:stop] for block, start, stop in piece]
+        piece = found[0] if len(found) == 1 else np.concatenate(found)
+    # products of arrays that are not aligned in memory are rounded otherwise
+    return np.require(piece, None, ["C", "A"])
+
+
+def _cut_partitions(array: Any, starts: list[int], stops: list[int]) -> list[Any]:
+    """For each part the partitions that it overlaps, and which of their rows; none are empty."""
+    # an optimized graph has other tasks under the same names in each call
+    blocks = array.rechunk({1: -1}).to_delayed(optimize_graph=False)[:, 0]
+    ends = np.cumsum(array.chunks[0]).tolist()
+    begins = [end - n for end, n in zip(ends, array.chunks[0], strict=True)]
+    parts, first = [], 0
+    for start, stop in zip(starts, stops, strict=True):
+        while ends[first] <= start:
+            first += 1
+        own, b = [], first
+        while b < len(ends) and begins[b] < stop:
+            if begins[b] < ends[b]:
+                own.append([blocks[b], max(start - begins[b], 0), min(stop, ends[b]) - begins[b]])
+            b += 1
+        parts.append(own)
+    return parts
 
 
 def rows_between(rows: Rows, start: int, stop: int) -> Rows:
@@ -192,8 +222,6 @@ def _opened(view: Any, name: str) -> PartitionedView:
         view = open_rows(view)
     if is_dask(view):
         return _of_dask(view, name)
-    if isinstance(view, np.memmap) and getattr(view, "filename", None):
-        view = open_rows(Path(view.filename))
     stored: Any = as_stored(view, name)
     if not isinstance(stored, Rows | np.ndarray):
         msg = (
@@ -216,13 +244,11 @@ def _is_of_files(rows: Rows) -> bool:
 
 
 def _of_dask(view: Any, name: str) -> PartitionedView:
-    """A Dask array or DataFrame whose partitions have known lengths, none of them zero."""
+    """A Dask array or DataFrame as an array whose partitions have known lengths."""
     features = None
     if hasattr(view, "to_dask_array"):
         if view.ndim != 2:
-            msg = (
-                f"View '{name}' is a Dask Series; expected a DataFrame, such as series.to_frame()."
-            )
+            msg = f"View '{name}' is a Dask Series; expected a DataFrame: series.to_frame()."
             raise ViewError(msg)
         features = np.array([str(column) for column in view.columns], dtype=object)
         first = view[[view.columns[0]]]  # of Parquet, one column is read
@@ -241,10 +267,6 @@ def _of_dask(view: Any, name: str) -> PartitionedView:
     if view.dtype.kind not in "fiub":
         msg = f"View '{name}' has dtype {view.dtype}; expected numbers. Encode or drop the others."
         raise ViewError(msg)
-    if 0 in view.chunks[0] and view.shape[0] > 0:
-        array = needed("dask.array", f"View '{name}'")
-        kept = [view.blocks[b] for b, n in enumerate(view.chunks[0]) if n > 0]
-        view = array.concatenate(kept)
     view = view.astype(float_dtype(view.dtype))
     shape = (int(view.shape[0]), int(view.shape[1]))
     return PartitionedView(view, shape, np.dtype(view.dtype), features)

@@ -25,10 +25,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.data.partitions import PartitionedViews
-from manyview.data.rows import Rows
+from manyview.data.partitions import PartitionedViews, joined_piece
 from manyview.data.views import MultiViewData
-from manyview.engines.parts import FAN_IN, Outcome, Part, Pass, Step, Visited, sum_in_order
+from manyview.engines.parts import (
+    FAN_IN,
+    Look,
+    Outcome,
+    Part,
+    Pass,
+    Step,
+    Visited,
+    n_present,
+    sum_in_order,
+)
 from manyview.engines.sharded import Sharded, check_unweighted
 from manyview.exceptions import ClusterError, ViewError
 from manyview.kernels import Kernels, choose_kernels
@@ -56,7 +65,7 @@ class HeldRows:
 
     def __sizeof__(self) -> int:
         """Bytes of the views: a scheduler then sends the work to the rows."""
-        return sum(int(view.nbytes) for view in self.data.arrays) + 100
+        return sum(int(np.asarray(view).nbytes) for view in self.data.arrays) + 100
 
     def __reduce__(self) -> Any:
         """Arrays that come from another worker, or from its disk, are aligned in memory again.
@@ -68,7 +77,7 @@ class HeldRows:
 
 def aligned_rows(data: MultiViewData) -> HeldRows:
     """The rows in memory of their own."""
-    return HeldRows(replace(data, views=tuple(np.require(X, None, "CA") for X in data.arrays)))
+    return HeldRows(replace(data, views=tuple(joined_piece(X) for X in data.arrays)))
 
 
 @dataclass(frozen=True)
@@ -139,10 +148,7 @@ _cache = _Cache()
 
 def read_part(pieces: list[Any], names: tuple[str, ...], start: int) -> HeldRows:
     """Task: the rows of a part, checked."""
-    arrays = [
-        piece.read(slice(None)) if isinstance(piece, Rows) else np.require(piece, None, "CA")
-        for piece in pieces
-    ]
+    arrays = [joined_piece(piece) for piece in pieces]
     try:
         return HeldRows(MultiViewData.of(dict(zip(names, arrays, strict=True))))
     except ViewError as error:
@@ -225,7 +231,7 @@ class OnCluster(Sharded):
         self._known: dict[int, Any] = {}  # steps that were sent
         self._before: dict[int, tuple[Any, Any]] = {}  # what the labels of a part are made from
 
-    def load(self, data: PartitionedViews, weights: FloatArray | None) -> None:
+    def load(self, data: Any, weights: FloatArray | None) -> None:
         """Ask for the rows of all parts; those that are here stay."""
         check_unweighted(weights)
         if self._data is not data:
@@ -243,9 +249,21 @@ class OnCluster(Sharded):
         if self.client.status == "running":
             self.client.run(forget, self._fit, wait=False, on_error="ignore")
 
+    def lazy_labels(self) -> list[tuple[Any, int]]:
+        """The labels of each part, which stay on the cluster, and their number."""
+        from distributed import wait
+
+        if self._moves:
+            self._run(Look(n_present))
+        wait(self._labels)  # type: ignore[no-untyped-call]
+        return [
+            (labels, self.rows_of(p).stop - self.rows_of(p).start)
+            for p, labels in enumerate(self._labels)
+        ]
+
     def _ask_for_rows(self) -> None:
         """Tasks that make the rows of the parts; larger files are described instead."""
-        from dask import delayed
+        from dask.delayed import delayed
 
         assert self._data is not None
         data, names = self._data, self._data.view_names
@@ -422,11 +440,15 @@ def is_cluster(engine: object) -> bool:
 
 
 @contextmanager
-def open_client(engine: Any, n_workers: int | None = None) -> Iterator[Any]:
-    """The client given, of an address, the current one, or of workers that end with the block."""
+def open_client(engine: Any, n_workers: int | None = None) -> Iterator[tuple[Any, bool]]:
+    """The client given, of an address, the current one, or of workers that end with the block.
+
+    Also whether it is the last. A client of an address stays, since labels are on its cluster; it
+    is closed when nothing refers to it.
+    """
     distributed = needed("distributed", "engine='dask'")
     if is_client(engine):
-        yield engine
+        yield engine, False
         return
     if engine != "dask":
         try:
@@ -437,15 +459,14 @@ def open_client(engine: Any, n_workers: int | None = None) -> Iterator[Any]:
                 "`dask scheduler` prints, such as tcp://host:8786."
             )
             raise ClusterError(msg) from error
-        with client:
-            yield client
+        yield client, False
         return
     try:
         current = distributed.default_client()
     except ValueError:
         current = None
     if current is not None:
-        yield current
+        yield current, False
         return
     import dask
 
@@ -456,4 +477,4 @@ def open_client(engine: Any, n_workers: int | None = None) -> Iterator[Any]:
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
-        yield client
+        yield client, True

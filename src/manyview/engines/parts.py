@@ -394,6 +394,13 @@ def patterns_present(part: Part) -> NDArray[np.bool_]:
     return np.unique(present, axis=0)
 
 
+def n_present(part: Part) -> IntArray:
+    """Rows of the part that have each view: (1, V)."""
+    present = part._data.present
+    n, n_views = part.n_samples, part._data.n_views
+    return np.full((1, n_views), n) if present is None else present.sum(axis=0)[None]
+
+
 def rows_selected(
     part: Part, row_filter: RowFilter, carry: Any, shared: tuple[object, ...]
 ) -> tuple[int, IntArray]:
@@ -423,6 +430,6 @@ def whole_field(part: Part, name: str) -> NDArray[Any]:
     return part.gather(name)  # type: ignore[arg-type]
 
 
-def one_column(part: Part, column: int, every: int) -> FloatArray:
-    """One column of the projections, of each so many-th row."""
-    return part.gather_column(column)[::every]
+def one_column(part: Part, column: int) -> FloatArray:
+    """One column of the projections."""
+    return part.gather_column(column)

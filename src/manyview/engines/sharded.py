@@ -36,6 +36,7 @@ from manyview.engines.parts import (
     all_blocks,
     followed_by,
     given_rows,
+    n_present,
     one_column,
     patterns_present,
     rows_per_part,
@@ -316,9 +317,14 @@ class Sharded(ABC):
         """One field of all rows, here."""
         return np.concatenate(self._run(Look(whole_field, (field,))).items)
 
-    def gather_column(self, column: int, every: int = 1) -> FloatArray:
-        """One column of the projections, in float64; of each so many-th row of a part."""
-        return np.concatenate(self._run(Look(one_column, (column, every))).items)
+    def gather_column(self, column: int) -> FloatArray:
+        """One column of the projections, in float64."""
+        return np.concatenate(self._run(Look(one_column, (column,))).items)
+
+    def view_counts(self) -> tuple[int, ...]:
+        """Samples that have each view."""
+        found = np.concatenate(self._run(Look(n_present)).items)
+        return tuple(found.sum(axis=0).tolist())
 
 
 def joined_data(pieces: Iterable[MultiViewData]) -> MultiViewData:
