@@ -159,9 +159,9 @@ def read_part(pieces: list[Any], names: tuple[str, ...], start: int) -> HeldRows
 def visit_part(
     rows: HeldRows | Description,
     labels: NDArray[np.int32] | None,
+    key: tuple[str, int],
     own: bytes,
     steps: list[Any],
-    key: tuple[str, int],
 ) -> Visited:
     """Task: visit a part; it comes from the cache, or is made from its rows."""
     if isinstance(rows, Description):
@@ -294,15 +294,16 @@ class OnCluster(Sharded):
         bare = packed(replace(own, steps=()))
         given = client.submit(same, bare, key=self._key("pass", number), pure=False)
         steps = self._sent(own.steps)
-        visited = [
-            client.submit(
-                visit_part,
-                *(self._rows[p], self._labels[p], given, steps, (self._fit, p)),
-                key=self._key("visit", number, p),
-                pure=False,
-            )
-            for p in positions
-        ]
+        visited = client.map(
+            visit_part,
+            [self._rows[p] for p in positions],
+            [self._labels[p] for p in positions],
+            [(self._fit, p) for p in positions],
+            own=given,
+            steps=steps,
+            key=[self._key("visit", number, p) for p in positions],
+            pure=False,
+        )
         total = self._summed(visited, number)
         return visited, pickle.loads(self._result(total, visited))
 
@@ -322,15 +323,9 @@ class OnCluster(Sharded):
         found, level = visited, 0
         while len(found) > 1 or level == 0:
             starts = range(0, len(found), FAN_IN)
-            found = [
-                self.client.submit(
-                    sum_outcomes,
-                    found[start : start + FAN_IN],
-                    key=self._key("sum", number, level, start),
-                    pure=False,
-                )
-                for start in starts
-            ]
+            keys = [self._key("sum", number, level, start) for start in starts]
+            few = [found[start : start + FAN_IN] for start in starts]
+            found = self.client.map(sum_outcomes, few, key=keys, pure=False)
             level += 1
         return self.client.submit(packed, found[0], key=self._key("total", number), pure=False)
 
@@ -338,21 +333,21 @@ class OnCluster(Sharded):
         """Copies of the labels, each on another worker than the part."""
         holders = self.client.who_has(list(visited))
         workers = sorted(self.client.scheduler_info()["workers"])
-        copies = []
-        for p, task in zip(positions, visited, strict=True):
+        by_worker: dict[str | None, list[int]] = {}
+        for i, task in enumerate(visited):
             others = [w for w in workers if w not in holders.get(task.key, ())]
-            where = {"allow_other_workers": True, "workers": others[p % max(len(others), 1) :][:1]}
-            copies.append(
-                self.client.submit(
-                    labels_of,
-                    task,
-                    key=self._key("labels", int(self._number), p),
-                    pure=False,
-                    **(where if others else {}),
-                )
-            )
+            target = others[positions[i] % len(others)] if others else None
+            by_worker.setdefault(target, []).append(i)
+        copies: dict[int, Any] = {}
+        for target, own in by_worker.items():
+            where = {} if target is None else {"workers": [target], "allow_other_workers": True}
+            keys = [self._key("labels", self._number, positions[i]) for i in own]
+            some = [visited[i] for i in own]
+            made = self.client.map(labels_of, some, key=keys, pure=False, **where)
+            copies |= dict(zip(own, made, strict=True))
+        for p, task in zip(positions, visited, strict=True):
             self._before[p] = task, self._labels[p]  # until the next pass has used the copies
-        return copies
+        return [copies[i] for i in range(len(visited))]
 
     def _result(self, future: Any, parts: Sequence[Any]) -> Any:
         """The result of a task, or an error if the cluster is gone."""

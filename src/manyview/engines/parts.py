@@ -402,16 +402,17 @@ def n_present(part: Part) -> IntArray:
 
 
 def rows_selected(
-    part: Part, row_filter: RowFilter, carry: Any, shared: tuple[object, ...]
-) -> tuple[int, IntArray]:
-    """The position of the part, and its rows that a filter selects."""
+    part: Part, row_filter: RowFilter, most: int, carry: Any, shared: tuple[object, ...]
+) -> tuple[int, IntArray, Block | None]:
+    """The position of the part, and its rows that a filter selects; they too, if they are few."""
     chosen = [row_filter(block, part.kernels, carry, *shared) for block in part._blocks]
-    return part.position, np.flatnonzero(np.concatenate(chosen))
+    rows = np.flatnonzero(np.concatenate(chosen))
+    return part.position, rows, some_rows(part, rows) if len(rows) <= most else None
 
 
 def some_rows(part: Part, rows: IntArray) -> Block:
     """Some rows, with labels and projections, without their views."""
-    return part._few(rows)
+    return part._few(rows) if len(rows) else part._blocks[0].some(rows)
 
 
 def given_rows(part: Part, rows: IntArray) -> MultiViewData:

@@ -204,19 +204,26 @@ class Sharded(ABC):
         until: Callable[[T], bool] = lambda carry: False,
     ) -> T:
         """Gather some rows at a time, and visit them here, one after the other."""
-        chosen = None if row_filter is None else self._chosen(row_filter, carry, shared)
+        chosen, known = None, None
+        if row_filter is not None:
+            chosen, known = self._chosen(row_filter, carry, shared)
         for rows, order in self._in_turn(seed, chosen):
-            subset = self._gather_rows(rows)
+            subset = joined_rows(self._look_at(some_rows, rows)) if known is None else known
             subset, carry = visit(subset, self.kernels, carry, order, *shared)
             self._move(rows, subset.labels)
             if until(carry):
                 break
         return carry
 
-    def _chosen(self, row_filter: RowFilter, carry: Any, shared: tuple[object, ...]) -> IntArray:
-        """The rows that a filter selects."""
-        found = self._run(Look(rows_selected, (row_filter, carry, shared))).items
-        return np.concatenate([rows + p * self.part_rows for p, rows in found])
+    def _chosen(
+        self, row_filter: RowFilter, carry: Any, shared: tuple[object, ...]
+    ) -> tuple[IntArray, Block | None]:
+        """The rows that a filter selects, and without their views if there are few."""
+        most = ROWS_AT_ONCE // self.n_parts
+        found = self._run(Look(rows_selected, (row_filter, most, carry, shared))).items
+        chosen = np.concatenate([rows + p * self.part_rows for p, rows, _ in found])
+        parts = [part for *_, part in found if part is not None]
+        return chosen, joined_rows(parts) if len(parts) == len(found) else None
 
     def _in_turn(self, seed: int, chosen: IntArray | None) -> Iterator[tuple[IntArray, IntArray]]:
         """Sorted rows, and the order in which they are visited: chunks, or the rows chosen."""
@@ -246,15 +253,6 @@ class Sharded(ABC):
             return ()
         found: tuple[Any, ...] = self._run(Look(find, (), by_part), list(by_part)).items
         return found
-
-    def _gather_rows(self, rows: IntArray) -> Block:
-        """Some rows, without their views."""
-        parts = self._look_at(some_rows, rows)
-
-        def joined(name: str) -> NDArray[Any]:
-            return np.concatenate([getattr(part, name) for part in parts])
-
-        return Block((), joined("weights"), joined("group"), joined("labels"), joined("projection"))
 
     def _move(self, rows: IntArray, labels: NDArray[np.int32]) -> None:
         """Set labels of some rows; parts get to know with the next pass."""
@@ -325,6 +323,15 @@ class Sharded(ABC):
         """Samples that have each view."""
         found = np.concatenate(self._run(Look(n_present)).items)
         return tuple(found.sum(axis=0).tolist())
+
+
+def joined_rows(parts: Sequence[Block]) -> Block:
+    """Rows of several parts, without their views."""
+
+    def joined(name: str) -> NDArray[Any]:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    return Block((), joined("weights"), joined("group"), joined("labels"), joined("projection"))
 
 
 def joined_data(pieces: Iterable[MultiViewData]) -> MultiViewData:
