@@ -251,8 +251,7 @@ def _of_dask(view: Any, name: str) -> PartitionedView:
             msg = f"View '{name}' is a Dask Series; expected a DataFrame: series.to_frame()."
             raise ViewError(msg)
         features = np.array([str(column) for column in view.columns], dtype=object)
-        first = view[[view.columns[0]]]  # of Parquet, one column is read
-        view = view.to_dask_array(lengths=tuple(first.map_partitions(len).compute()))
+        view = view.to_dask_array()
     if not hasattr(view, "rechunk"):
         msg = (
             f"View '{name}' is a {type(view).__name__} of Dask; expected a 2-D Dask array or a "

@@ -3,8 +3,8 @@
 Three things are on the cluster, and each can be made again: the rows of a part as given, from what
 the user gave; the part as the passes so far have scaled, projected or smoothed it, which a worker
 keeps beside the rows; and labels, which are the only history. After each pass the labels of a part
-are copied to a second worker, and the next pass starts from the copy. So if a worker is lost, what
-it was doing in this pass is done again elsewhere, and nothing else.
+become the data of a task, which the scheduler keeps, and the next pass starts from it. So if
+workers are lost, what they were doing in this pass is done again elsewhere, and nothing else.
 
 No task changes what another may see: a worker takes a part out of its cache while it visits it, and
 a part that is not there is made again.
@@ -50,6 +50,7 @@ LOOK = 1.0  # seconds between two looks whether they are there
 HELD_SHARE = 0.25  # of the memory of a worker, for parts beside the rows as given
 HELD_BYTES = 1 << 30  # the same where a worker has no limit
 IN_MEMORY_SHARE = 0.5  # of the memory of all workers: larger files are read in each pass
+SENT_BYTES = 1 << 23  # of labels that are on their way through the client
 MOST_RETRIES = 3  # of a task whose workers were lost again and again
 PLAIN = 4  # version of pickle that copies arrays
 UNLUCKY = 20  # workers that a task may lose on a cluster that is started here
@@ -178,9 +179,16 @@ def visit_part(
     return visited
 
 
-def labels_of(visited: Visited) -> NDArray[np.int32]:
-    """Task: a copy of the labels."""
-    return visited.labels
+def short_labels(visited: Visited) -> bytes:
+    """Task: the labels in as few bytes as they need."""
+    labels = visited.labels
+    return packed(labels.astype(np.min_scalar_type(int(labels.max(initial=0)))))
+
+
+def long_labels(short: bytes) -> NDArray[np.int32]:
+    """Task: the labels, from the data of the task itself."""
+    found: NDArray[np.int32] = pickle.loads(short).astype(np.int32)
+    return found
 
 
 def sum_outcomes(found: list[Visited | Outcome[Any]]) -> Outcome[Any]:
@@ -229,7 +237,6 @@ class OnCluster(Sharded):
         self._data: PartitionedViews | None = None
         self._rows: list[Any] = []
         self._known: dict[int, Any] = {}  # steps that were sent
-        self._before: dict[int, tuple[Any, Any]] = {}  # what the labels of a part are made from
 
     def load(self, data: Any, weights: FloatArray | None) -> None:
         """Ask for the rows of all parts; those that are here stay."""
@@ -240,12 +247,11 @@ class OnCluster(Sharded):
             row_bytes = sum(data.n_features) * data.dtype.itemsize
             self._row_bytes = row_bytes
             self._rows = []
-        self._before = {}
         self._begin(data.n_samples, self._row_bytes, data.n_views)
 
     def close(self) -> None:
         """Let go of what the workers hold."""
-        self._rows, self._labels, self._before, self._known = [], [], {}, {}
+        self._rows, self._labels, self._known = [], [], {}
         if self.client.status == "running":
             self.client.run(forget, self._fit, wait=False, on_error="ignore")
 
@@ -330,24 +336,20 @@ class OnCluster(Sharded):
         return self.client.submit(packed, found[0], key=self._key("total", number), pure=False)
 
     def _kept(self, visited: Sequence[Any], positions: Sequence[int]) -> list[Any]:
-        """Copies of the labels, each on another worker than the part."""
-        holders = self.client.who_has(list(visited))
-        workers = sorted(self.client.scheduler_info()["workers"])
-        by_worker: dict[str | None, list[int]] = {}
-        for i, task in enumerate(visited):
-            others = [w for w in workers if w not in holders.get(task.key, ())]
-            target = others[positions[i] % len(others)] if others else None
-            by_worker.setdefault(target, []).append(i)
-        copies: dict[int, Any] = {}
-        for target, own in by_worker.items():
-            where = {} if target is None else {"workers": [target], "allow_other_workers": True}
-            keys = [self._key("labels", self._number, positions[i]) for i in own]
-            some = [visited[i] for i in own]
-            made = self.client.map(labels_of, some, key=keys, pure=False, **where)
-            copies |= dict(zip(own, made, strict=True))
-        for p, task in zip(positions, visited, strict=True):
-            self._before[p] = task, self._labels[p]  # until the next pass has used the copies
-        return [copies[i] for i in range(len(visited))]
+        """The labels as plain data in tasks of their own, a few parts at a time.
+
+        The scheduler then has them; a worker that is lost cannot take them along, nor the history
+        of how they were made.
+        """
+        kept: list[Any] = []
+        at_once = max(SENT_BYTES // (4 * self.part_rows), 1)
+        for start in range(0, len(visited), at_once):
+            window = slice(start, start + at_once)
+            short = self.client.map(short_labels, list(visited[window]), pure=False)
+            found = [self._result(one, short) for one in short]
+            keys = [self._key("labels", self._number, p) for p in positions[window]]
+            kept += self.client.map(long_labels, found, key=keys, pure=False)
+        return kept
 
     def _result(self, future: Any, parts: Sequence[Any]) -> Any:
         """The result of a task, or an error if the cluster is gone."""
