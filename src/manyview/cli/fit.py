@@ -45,8 +45,10 @@ from manyview.cli.options import (
 )
 from manyview.cli.progress import fit_bar
 from manyview.cli.terminal import show_found, show_matching, show_notes, show_result
+from manyview.cli.workers import looked_at, workers_of, write_parts
 from manyview.cost import estimate_cost
 from manyview.data.rows import Rows
+from manyview.engines.cluster import is_cluster
 from manyview.exceptions import NotEnoughSamplesError
 from manyview.inspection.association import associate
 from manyview.io import LoadedViews, Meta
@@ -79,6 +81,10 @@ EXAMPLES = """
   manyview fit 'img_*.npy' txt.h5::vectors --clusters 100 --memory 8GB
 
   manyview fit img.parquet::vector txt.parquet::vector --clusters 100 --id product_id
+
+[bold]A cluster[/], whose workers read the files; without --scheduler, processes of this machine:
+
+  manyview fit 'img/*.parquet::vector' txt.zarr --clusters 100 --scheduler tcp://host:8786
 
 [bold]One file[/] with all views, or a folder of files:
 
@@ -117,7 +123,7 @@ def fit_run(
         Summary of plain values.
     """
     model = request.estimator()
-    with run_folder(out) as folder:
+    with run_folder(out) as folder, workers_of(model, console):
         with console.status("reading"):
             inputs = read(request)
         views = inputs.views
@@ -126,12 +132,14 @@ def fit_run(
         show_notes(views.notes, console)
         seconds, warned = _fit(model, views, out / PASSES, console)
         with data_unchanged(views.data, out):
+            all_labels = model.labels_
+            model, inputs = looked_at(model, inputs)
             tested, aside = _associations(inputs.meta, model, request.seed)
             notes = list(dict.fromkeys([*views.notes, *warned, *inputs.notes, *aside]))
             with console.status("describing"):
                 result = describe_fit(
                     model,
-                    views.data,
+                    inputs.views.data,
                     command=request.command,
                     sources=_sources(views),
                     matching=views.matching,
@@ -141,7 +149,8 @@ def fit_run(
                     truth=inputs.truth,
                     images=inputs.images,
                 )
-        notes = _write(folder, model, names_of(views), result)
+        notes = _write(folder, model, names_of(inputs.views), result)
+        write_parts(folder / "labels.parquet", all_labels, names_of(views))
     show_notes(notes[len(views.notes) :], console)
     show_result(result, out, console)
     return _summary(model, result, out)
@@ -185,7 +194,8 @@ def _fit(
     if isinstance(k, int) and k > n_samples:
         msg = f"--clusters is {k}, and there are {n_samples} samples; set a smaller number."
         raise NotEnoughSamplesError(msg)
-    is_long = any(isinstance(view, Rows) for view in loaded.data.views)
+    is_elsewhere = is_cluster(model.engine)
+    is_long = not is_elsewhere and any(isinstance(view, Rows) for view in loaded.data.views)
     if is_checkpoint(passes):
         resuming = "Resuming an earlier run that was stopped."
         replacing = "The folder has an unfinished run with rows on disk; this one replaces it."
@@ -313,9 +323,13 @@ def command(
     seed: Seed = 0,
     jobs: Jobs = None,
     engine: Annotated[
-        Literal["auto", "memory", "stream"],
-        clustering(help="Where rows are kept: in memory, or on disk."),
+        Literal["auto", "memory", "stream", "dask"],
+        clustering(help="Where rows are kept: in memory, on disk, or on a Dask cluster."),
     ] = "auto",
+    scheduler: Annotated[
+        str | None,
+        clustering(metavar="ADDRESS", help="Dask scheduler, such as tcp://host:8786."),
+    ] = None,
     device: Annotated[
         str,
         clustering(metavar="NAME", help="auto, cpu, or cuda for a GPU, which needs torch."),
@@ -351,6 +365,7 @@ def command(
         engine=engine,
         device=device,
         memory=memory,
+        scheduler=scheduler,
         command=shlex.join(["manyview", *sys.argv[1:]]),
     )
     console = Console(quiet=quiet, stderr=json)

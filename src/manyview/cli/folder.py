@@ -117,6 +117,8 @@ def _finish_moves(out: Path) -> None:
         return
     left = [name for name in FILES if (complete / name).exists()]
     for name in left:
+        if (out / name).is_dir():  # parts of a fit on a cluster
+            shutil.rmtree(out / name)
         (out / name).unlink(missing_ok=True)
     for name in left:
         (complete / name).replace(out / name)

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+from sklearn import config_context
 
 from manyview.base import check_parameters
 from manyview.engines import is_too_large
+from manyview.engines.cluster import is_cluster
 from manyview.exceptions import ViewError
 from manyview.io import LoadedViews, Meta, open_views, read_meta, read_views
 from manyview.io.classes import column_of, find_classes
@@ -49,6 +51,8 @@ class FitRequest:
         `memory_limit` of OMVCDR, such as "8GB".
     command : str, optional
         The command line, for the report.
+    scheduler : str, optional
+        Address of a Dask scheduler, on whose workers the fit runs.
     """
 
     paths: Sequence[Path]
@@ -72,6 +76,12 @@ class FitRequest:
     device: str = "auto"
     memory: str | None = None
     command: str | None = None
+    scheduler: str | None = None
+
+    @property
+    def where(self) -> str:
+        """`engine` of OMVCDR: the scheduler, if there is one."""
+        return self.engine if self.scheduler is None else self.scheduler
 
     def estimator(self) -> OMVCDR:
         """Make the estimator, and check its parameters.
@@ -88,7 +98,7 @@ class FitRequest:
             n_init=self.starts,
             max_iter=self.max_iter,
             n_jobs=self.jobs,
-            engine=self.engine,
+            engine=self.where,
             device=self.device,
             memory_limit=None if self.memory is None else _n_bytes(self.memory),
             random_state=self.seed,
@@ -152,6 +162,9 @@ def read_inputs(request: FitRequest) -> Inputs:
 
 def read_files(request: FitRequest) -> LoadedViews:
     """Read tables, or open arrays that stay on disk, which are not transposed or imputed."""
+    if is_cluster(request.where):
+        with config_context(assume_finite=True):  # workers check the rows that they read
+            return _open_on_disk(request)
     is_on_disk = request.engine == "stream" or any(map(is_pattern, request.paths))
     if not is_on_disk and not _are_large_arrays(request):
         return read_views(
@@ -165,12 +178,17 @@ def read_files(request: FitRequest) -> LoadedViews:
             by_position=request.by_position,
             names=request.names,
         )
+    return _open_on_disk(request)
+
+
+def _open_on_disk(request: FitRequest) -> LoadedViews:
+    """Open arrays that stay on disk."""
     tabular = ("samples", "nan")
     asked = [f"--{name}" for name in tabular if getattr(request, name) != getattr(FitRequest, name)]
     if asked:
         msg = (
-            f"{' and '.join(asked)}: only for tables; with --engine stream or a pattern, rows "
-            "stay on disk as they are. Remove these options."
+            f"{' and '.join(asked)}: only for tables; with --engine stream or dask, or a pattern, "
+            "rows stay on disk as they are. Remove these options."
         )
         raise ViewError(msg)
     return open_views(

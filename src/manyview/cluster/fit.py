@@ -184,7 +184,8 @@ def _look_at_sample(
     engine: OnCluster, fitted: Fitted, rng: Generator
 ) -> tuple[Sample, OutlierReference]:
     """A sample of the rows with labels, margins and outlier scores, made here."""
-    data = engine.gather_given(_drawn(engine.n_samples))
+    rows = _drawn(engine.n_samples)
+    data = engine.gather_given(rows)
     for doubt in find_doubts(data):
         warnings.warn(doubt, DataWarning, stacklevel=5)
     here = choose_engine("memory", "cpu", data)
@@ -193,4 +194,4 @@ def _look_at_sample(
     reference, scores, _ = score_fit(
         *(here, own, fitted, data, slice(None), lambda: choose_engine("memory", "cpu", data), rng)
     )
-    return Sample(data, labels, margins, scores), reference
+    return Sample(rows, data, labels, margins, scores), reference

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from manyview.data.views import MultiViewData
 from manyview.engines.cluster import is_client
-from manyview.utils.types import FloatArray
+from manyview.utils.types import FloatArray, IntArray
 
 Model = TypeVar("Model")
 
@@ -19,6 +19,7 @@ Model = TypeVar("Model")
 class Sample:
     """Rows of a fit that are here: for reports, and for what its labels are worth."""
 
+    rows: IntArray  # which of all
     data: MultiViewData
     labels: NDArray[np.int32]
     margins: FloatArray

@@ -63,16 +63,16 @@ class PartitionedViews:
 
     parts_of: tuple[PartitionedView, ...]
     view_names: tuple[str, ...]
+    present: NDArray[np.bool_] | None = None  # which views each sample has; rows of NaN lack, too
 
     @classmethod
     def of(cls, X: Any) -> PartitionedViews:
         """From a list or dict of Dask collections, files or arrays, or one of them."""
         if isinstance(X, cls):
             return X
+        present = None
         if isinstance(X, MultiViewData):
-            if X.present is not None:
-                X = _with_missing(X)
-            named = dict(zip(X.view_names, X.views, strict=True))
+            named, present = dict(zip(X.view_names, X.views, strict=True)), X.present
         elif isinstance(X, Mapping):
             named = {str(name): view for name, view in X.items()}
         else:
@@ -81,7 +81,8 @@ class PartitionedViews:
         if not named:
             msg = "Received no views; expected at least one 2-D Dask array, DataFrame or file."
             raise ViewError(msg)
-        found = cls(tuple(_opened(view, name) for name, view in named.items()), tuple(named))
+        opened = tuple(_opened(view, name) for name, view in named.items())
+        found = cls(opened, tuple(named), present)
         found._check_rows()
         return found
 
@@ -131,14 +132,21 @@ class PartitionedViews:
         return all(isinstance(view.source, np.ndarray) for view in self.parts_of)
 
     def cut(self, part_rows: int) -> list[list[Any]]:
-        """For each part, what makes the rows of each view."""
+        """For each part, what makes the rows of each view; at the end, which of them are there."""
         of_views = [view.cut(part_rows) for view in self.parts_of]
-        return [list(pieces) for pieces in zip(*of_views, strict=True)]
+        starts = range(0, self.n_samples, part_rows)
+        present = [
+            None if self.present is None else self.present[start : start + part_rows]
+            for start in starts
+        ]
+        return [list(pieces) for pieces in zip(*of_views, present, strict=True)]
 
     def in_order(self, view_names: Sequence[str]) -> PartitionedViews:
         """The same views in the given order of names."""
         order = [self.view_names.index(name) for name in view_names]
-        return PartitionedViews(tuple(self.parts_of[v] for v in order), tuple(view_names))
+        present = None if self.present is None else self.present[:, order]
+        parts = tuple(self.parts_of[v] for v in order)
+        return PartitionedViews(parts, tuple(view_names), present)
 
     def check_unchanged(self) -> None:
         """Raise ViewError if a file has changed or vanished since it was opened."""
@@ -269,14 +277,3 @@ def _of_dask(view: Any, name: str) -> PartitionedView:
     view = view.astype(float_dtype(view.dtype))
     shape = (int(view.shape[0]), int(view.shape[1]))
     return PartitionedView(view, shape, np.dtype(view.dtype), features)
-
-
-def _with_missing(data: MultiViewData) -> MultiViewData:
-    """The same views with rows of NaN where a sample lacks one: parts find them by that."""
-    views = []
-    for v, view in enumerate(data.arrays):
-        assert data.present is not None
-        own = np.array(view, copy=True)
-        own[~data.present[:, v]] = np.nan
-        views.append(own)
-    return MultiViewData(tuple(views), data.view_names, None, data.feature_names, None)

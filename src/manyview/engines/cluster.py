@@ -149,9 +149,10 @@ _cache = _Cache()
 
 def read_part(pieces: list[Any], names: tuple[str, ...], start: int) -> HeldRows:
     """Task: the rows of a part, checked."""
-    arrays = [joined_piece(piece) for piece in pieces]
+    *of_views, present = pieces
+    arrays = [joined_piece(piece) for piece in of_views]
     try:
-        return HeldRows(MultiViewData.of(dict(zip(names, arrays, strict=True))))
+        return HeldRows(MultiViewData.of(dict(zip(names, arrays, strict=True)), present=present))
     except ViewError as error:
         msg = f"In the rows from {start} to {start + len(arrays[0])}: {error}"
         raise ViewError(msg) from None
@@ -440,8 +441,8 @@ def is_cluster(engine: object) -> bool:
 def open_client(engine: Any, n_workers: int | None = None) -> Iterator[tuple[Any, bool]]:
     """The client given, of an address, the current one, or of workers that end with the block.
 
-    Also whether it is the last. A client of an address stays, since labels are on its cluster; it
-    is closed when nothing refers to it.
+    Also whether it is the last. A client of an address stays and is then the current one, since
+    labels are on its cluster.
     """
     distributed = needed("distributed", "engine='dask'")
     if is_client(engine):
@@ -449,7 +450,7 @@ def open_client(engine: Any, n_workers: int | None = None) -> Iterator[tuple[Any
         return
     if engine != "dask":
         try:
-            client = distributed.Client(engine, set_as_default=False)
+            client = distributed.Client(engine)  # by which results are computed, too
         except OSError as error:
             msg = (
                 f"There is no scheduler at {engine!r} ({error}); expected the address that "
