@@ -212,3 +212,16 @@ def test_an_estimate_reads_as_a_sentence(monkeypatch):
     assert str(held).endswith(" This machine has 16.0 GB.")
     assert str(replace(told, seconds=0.44)).startswith("About 0.4 seconds")
     assert "and 30 MB" in str(replace(told, memory_bytes=3e7))
+
+
+def test_a_cluster_divides_what_grows_with_the_samples():
+    shapes = [(10**7, 20), (10**7, 30)]
+    few, many = (
+        estimate_cost(shapes, 4, "dask", n_workers=n, scale=None, n_init=1) for n in (1, 64)
+    )
+    assert (many.engine, many.n_workers) == ("dask", 64)
+    assert few.seconds > 5 * many.seconds
+    assert many.view_bytes == 10**7 * 50 * 4
+    assert "on 64 workers of one thread" in str(many)
+    with pytest.raises(ValueError, match="expected engine='dask'"):
+        estimate_cost(shapes, 4, n_workers=2)

@@ -48,7 +48,7 @@ from manyview.cli.terminal import show_found, show_matching, show_notes, show_re
 from manyview.cli.workers import looked_at, workers_of, write_parts
 from manyview.cost import estimate_cost
 from manyview.data.rows import Rows
-from manyview.engines.cluster import is_cluster
+from manyview.engines.cluster import is_cluster, open_client
 from manyview.exceptions import NotEnoughSamplesError
 from manyview.inspection.association import associate
 from manyview.io import LoadedViews, Meta
@@ -178,9 +178,19 @@ def estimate_run(request: FitRequest, console: Console) -> dict[str, Any]:
     show_matching(loaded.matching, console)
     show_notes(loaded.notes, console)
     with console.status("fitting some of the samples"):
-        cost = estimate_cost(loaded.data, **model.get_params(deep=False))
+        cost = estimate_cost(
+            loaded.data, n_workers=_n_workers(model), **model.get_params(deep=False)
+        )
     console.print(str(cost), highlight=False)
     return {**asdict(cost), "sentence": str(cost)}
+
+
+def _n_workers(model: OMVCDR) -> int | None:
+    """Workers of the cluster of a fit; None: it has none, or they are not there yet."""
+    if not is_cluster(model.engine) or model.engine == "dask":
+        return None if model.engine != "dask" else model.n_jobs
+    with open_client(model.engine) as (client, _):
+        return len(client.scheduler_info()["workers"])
 
 
 def _fit(

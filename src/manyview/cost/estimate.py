@@ -16,14 +16,18 @@ from manyview.base import check_parameters, validate_views
 from manyview.cost.calibration import Trial, calibrate, count_rows, some_rows
 from manyview.cost.disk import Storage
 from manyview.data.opening import open_rows
+from manyview.data.partitions import PartitionedViews
 from manyview.data.rows import Rows
 from manyview.data.views import MultiViewData
 from manyview.engines import choose_engine, is_too_large, rows_per_block
+from manyview.engines.cluster import is_cluster
+from manyview.engines.parts import rows_per_part
 from manyview.engines.streaming import Plan, default_limit
 from manyview.exceptions import ViewError
 from manyview.omvcdr import OMVCDR
 from manyview.solver.fitting import count_subset
 from manyview.utils.memory import installed_memory
+from manyview.utils.threads import n_cores
 
 STREAM_BLOCKS = 3  # of the views: in computation, read, and being read
 SEPARATION = 3.0  # of simulated blobs: near enough to need some iterations
@@ -47,6 +51,8 @@ class CostEstimate:
         Engine that will be used.
     n_samples, n_clusters : int
         Size of the fit.
+    n_workers : int
+        Workers of a cluster; 0: none. Their memory is that of all.
     """
 
     seconds: float
@@ -56,9 +62,12 @@ class CostEstimate:
     engine: str
     n_samples: int
     n_clusters: int
+    n_workers: int = 0
 
     def __str__(self) -> str:
         """One sentence; a second one if the machine has less memory."""
+        if self.n_workers:
+            return self._of_workers()
         read = f", read {self.n_reads} times" if self.n_reads else ""
         text = (
             f"About {_duration(self.seconds)}, and {_size(self.memory_bytes)} of memory in "
@@ -70,13 +79,24 @@ class CostEstimate:
             text += f" This machine has {_size(installed_memory())}."
         return text
 
+    def _of_workers(self) -> str:
+        """The sentence of a fit on a cluster."""
+        each = (self.memory_bytes + self.view_bytes) / self.n_workers
+        return (
+            f"About {_duration(self.seconds)} on {self.n_workers} workers of one thread, and "
+            f"{_size(each)} of memory on each, with {_size(self.view_bytes)} of views: "
+            f"{self.n_samples:,} samples, {self.n_clusters:,} clusters. Reading the views and the "
+            "network are not counted."
+        )
+
 
 def estimate_cost(
     X: Any,
     n_clusters: int | Literal["auto"],
-    engine: str = "auto",
+    engine: Any = "auto",
     *,
     dtype: DTypeLike = np.float32,
+    n_workers: int | None = None,
     **parameters: Any,
 ) -> CostEstimate:
     """Estimate the time and memory of a fit from a fit of some samples.
@@ -88,10 +108,13 @@ def estimate_cost(
         simulated, in files if they are to be streamed.
     n_clusters : int or "auto"
         As in OMVCDR.
-    engine : {"auto", "memory", "stream"}, default="auto"
+    engine : {"auto", "memory", "stream", "dask"}, default="auto"
         As in OMVCDR.
     dtype : dtype, default=float32
         Type of the views, if shapes are given.
+    n_workers : int, optional
+        Workers of a cluster, as fast as one thread of this machine; only with engine="dask", where
+        None is one for each core.
     **parameters
         Other parameters of OMVCDR.
 
@@ -109,6 +132,13 @@ def estimate_cost(
     """
     model = OMVCDR(n_clusters, engine=engine, **parameters)
     check_parameters(model)
+    if is_cluster(engine):
+        return _of_cluster(X, np.dtype(dtype), model, n_workers or n_cores())
+    if n_workers is not None:
+        msg = f"n_workers={n_workers} was given with engine={engine!r}; expected engine='dask'."
+        raise ValueError(msg)
+    if model.label_step == "sharded":  # takes about as long
+        model.label_step = "parallel"
     if _are_shapes(X):
         return _of_shapes(X, np.dtype(dtype), model)
     with config_context(assume_finite=True):  # the calibration checks its own rows
@@ -161,6 +191,37 @@ def _of_shapes(
         trial = calibrate(model, chosen, some, n, is_checked=False)
         on_disk = Storage(0, n * sum(widths) * dtype.itemsize, tuple(files))
         return _extrapolate(trial, n, plan, on_disk)
+
+
+def _of_cluster(X: Any, dtype: np.dtype[Any], model: OMVCDR, n_workers: int) -> CostEstimate:
+    """What one thread takes for simulated blobs; what grows with the rows is divided."""
+    from manyview.datasets import make_multiview_blobs
+
+    if _are_shapes(X):
+        shapes = X
+    else:
+        views = PartitionedViews.of(X)
+        shapes, dtype = [view.shape for view in views.parts_of], views.dtype
+    n, widths = shapes[0][0], [d for _, d in shapes]
+    stored = np.result_type(dtype, np.float32)
+    row_bytes = sum(widths) * stored.itemsize
+    k = model.n_clusters if isinstance(model.n_clusters, int) else 10
+    blobs = make_multiview_blobs(
+        count_rows(n, row_bytes, k),
+        widths,
+        n_clusters=k,
+        separation=SEPARATION,
+        dtype=stored,
+        random_state=0,
+    ).data
+    given = {"engine": "memory", "n_passes": 1, "n_jobs": 1, "label_step": "parallel"}
+    own = OMVCDR(**{**model.get_params(deep=False), **given})
+    trial = calibrate(own, "memory", blobs, n, is_checked=False)
+    fixed, growing = trial.seconds_for(n)
+    whole = _extrapolate(trial, n, None, Storage(n * row_bytes, 0, ()))
+    at_once = min(n_workers, -(-n // rows_per_part(n, row_bytes)))
+    seconds = fixed + growing / at_once
+    return replace(whole, seconds=seconds, engine="dask", n_workers=n_workers)
 
 
 def _saved(X: NDArray[Any], file: Path, dtype: np.dtype[Any]) -> Rows:
