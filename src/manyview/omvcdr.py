@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn import config_context
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -42,16 +43,9 @@ from manyview.base import (
     validate_views,
     warn_of_doubts,
 )
-from manyview.cluster.fit import fit_on_cluster, refuse_on_cluster
-from manyview.cluster.lazy import (
-    apply_lazily,
-    confidence_of,
-    embedding_of,
-    is_elsewhere,
-    labels_of,
-    normality_of,
-)
-from manyview.cluster.sample import with_sample
+from manyview.cluster import lazy
+from manyview.cluster.fit import fit_on_cluster, refuse_batches, refuse_on_cluster
+from manyview.cluster.sample import clone_with_client, with_sample
 from manyview.data.tensors import as_given
 from manyview.data.views import MultiViewData, is_list_of_views
 from manyview.engines import (
@@ -61,7 +55,7 @@ from manyview.engines import (
     choose_passes,
     choose_sharded,
 )
-from manyview.engines.cluster import is_client, is_cluster
+from manyview.engines.cluster import is_cluster
 from manyview.engines.memory import InMemory
 from manyview.engines.replay import ReplayEngine
 from manyview.exceptions import ConvergenceWarning, ViewError
@@ -342,8 +336,9 @@ class OMVCDR(
         weights = checked_weights(sample_weight, data.n_samples, min_samples(self))
         k = self._count_clusters(data[weights.counted])
         rng = generator(self.random_state)
-        is_sharded = self.label_step == "sharded"
-        rows = choose_sharded(self.engine, self.device) if is_sharded else self._choose_engine(data)
+        rows = choose_sharded(self.engine, self.device, self.label_step) or self._choose_engine(
+            data
+        )
         asked = {**self.get_params(deep=False), "n_clusters": k}
         on_step = sklearn_callbacks(self, make_callback(callback, self.verbose), X)
         with ExitStack() as stack:
@@ -430,12 +425,7 @@ class OMVCDR(
         -------
         self
         """
-        if is_cluster(self.engine):
-            msg = (
-                f"partial_fit was called with engine={self.engine!r}; expected batches in memory "
-                "or on disk. Use engine='auto', or fit all rows on the cluster."
-            )
-            raise ValueError(msg)
+        refuse_batches(self.engine)
         if not hasattr(self, "_fitted"):
             self.fit(X, sample_weight=sample_weight, present=present)
             self._batches = self._learn(self._data, self._weights)
@@ -491,8 +481,8 @@ class OMVCDR(
         -------
         ndarray of shape (n_samples,), int32
         """
-        if is_elsewhere(X):
-            return apply_lazily(self, labels_of, X, np.int32)
+        if lazy.is_elsewhere(X):
+            return lazy.apply_lazily(self, lazy.labels_of, X, np.int32)
         engine, _ = self._label(X, present)
         return as_given(engine.views, engine.gather("labels"))
 
@@ -510,8 +500,8 @@ class OMVCDR(
         -------
         ndarray of shape (n_samples, Σ d_p)
         """
-        if is_elsewhere(X):
-            return apply_lazily(self, embedding_of, X, None, self._n_features_out)
+        if lazy.is_elsewhere(X):
+            return lazy.apply_lazily(self, lazy.embedding_of, X, None, self._n_features_out)
         engine, fitted = self._label(X, present)
         fitted.embed(engine)
         return as_given(engine.views, engine.gather("projection"))
@@ -645,8 +635,8 @@ class OMVCDR(
         ndarray of shape (n_samples,)
             At most 0. A sample below `-outlier_threshold_` is unlike all clusters.
         """
-        if is_elsewhere(X):
-            return apply_lazily(self, normality_of, X, np.float64)
+        if lazy.is_elsewhere(X):
+            return lazy.apply_lazily(self, lazy.normality_of, X, np.float64)
         engine, _ = self._label(X, present)
         return as_given(engine.views, -outlier_scores(engine, self._outliers))
 
@@ -771,12 +761,24 @@ class OMVCDR(
     def _label(self, X: Any, present: Any = None) -> tuple[InMemory, Fitted]:
         """An engine with the rows of X, projected and labelled, and the fit in their groups."""
         check_is_fitted(self)
-        data = validate_new_views(self, X, present=present)
+        with config_context(assume_finite=True):
+            data = validate_new_views(self, X, present=present)
         engine = self._choose_engine(data, is_read_once=self._fitted.is_read_once)
+        if engine.checks_values(data):
+            with suppress(ViewError):  # of values that are not finite, which are then looked for
+                fitted = self._label_rows(engine, data)
+                if engine.are_values_valid:
+                    return engine, fitted
+        if not isinstance(X, MultiViewData):
+            with limit_threads(self.n_jobs):
+                data = data.checked()
+        return engine, self._label_rows(engine, data)
+
+    def _label_rows(self, engine: InMemory, data: MultiViewData) -> Fitted:
         with self._threads(data, self.n_clusters_):
             fitted = self._fitted.label(engine, data)
         data.check_unchanged()
-        return engine, fitted
+        return fitted
 
     def _choose_engine(self, data: MultiViewData, *, is_read_once: bool = False) -> InMemory:
         engine = "auto" if is_cluster(self.engine) else self.engine
@@ -840,7 +842,7 @@ class OMVCDR(
         """Confidence of each label; computed on first access."""
         self._assess()
         if "_sample" in vars(self):
-            return apply_lazily(self, confidence_of, self._data, np.float64)
+            return lazy.apply_lazily(self, lazy.confidence_of, self._data, np.float64)
         if "confidence_" not in vars(self):
             msg = "There is no confidence_: expected a fitted model. Call fit first."
             raise AttributeError(msg)
@@ -908,10 +910,7 @@ class OMVCDR(
 
     def __sklearn_clone__(self) -> OMVCDR:
         """An unfitted copy with the same client, which cannot be copied."""
-        if not is_client(self.engine):
-            return cast(OMVCDR, super().__sklearn_clone__())
-        plain = OMVCDR(**{**self.get_params(deep=False), "engine": "dask"})
-        return cast(OMVCDR, clone(plain).set_params(engine=self.engine))
+        return clone_with_client(self, super().__sklearn_clone__)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the views."""

@@ -383,3 +383,23 @@ def test_one_visit_without_memory_left_ends_with_a_sentence(device, monkeypatch)
     monkeypatch.setattr(f"{kernels}.move", fail)
     with pytest.raises(MemoryLimitError, match="ran out of memory with 12288 rows at a time"):
         OMVCDR(K, device=device, engine="stream", scale=None, n_init=1).fit(blobs(30_000))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e30])
+def test_new_samples_that_are_checked_on_the_device_are_refused_as_elsewhere(
+    device, value, monkeypatch
+):
+    model = OMVCDR(K, device=device, scale=None, n_init=1, random_state=0).fit(blobs().views)
+    given = [np.array(X) for X in blobs(30_000).views]
+    expected = model.predict(given)
+    monkeypatch.setattr("manyview.engines.device.STREAMED_BYTES", 1 << 20)
+    np.testing.assert_array_equal(model.predict(given), expected)
+    given[1][29_000, 3] = value
+    with pytest.raises(ValueError, match="in part of row 29000|inf in row 29000|squares overflow"):
+        model.predict(given)
+    given[1][29_000] = np.nan  # a missing view
+    found = model.predict(given)
+    rows = np.arange(len(found)) != 29_000
+    np.testing.assert_array_equal(found[rows], expected[rows])
+    alone = model.predict([X[29_000:29_001] for X in given])
+    assert found[29_000] == alone[0]

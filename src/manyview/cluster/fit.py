@@ -16,7 +16,7 @@ from manyview.cluster.sample import Sample
 from manyview.data.doubts import find_doubts
 from manyview.data.partitions import PartitionedViews
 from manyview.engines import choose_batches, choose_engine
-from manyview.engines.cluster import OnCluster, OnParts, open_client
+from manyview.engines.cluster import OnCluster, OnParts, is_cluster, open_client
 from manyview.exceptions import DataWarning, NotEnoughSamplesError
 from manyview.kernels import choose_kernels
 from manyview.model_selection.choice import Choice
@@ -89,6 +89,16 @@ def refuse_on_cluster(**given: object) -> None:
                 "out, or use engine='memory' or 'stream'."
             )
             raise ValueError(msg)
+
+
+def refuse_batches(engine: Any) -> None:
+    """Refuse batches on a cluster."""
+    if is_cluster(engine):
+        msg = (
+            f"partial_fit was called with engine={engine!r}; expected batches in memory or on "
+            "disk. Use engine='auto', or fit all rows on the cluster."
+        )
+        raise ValueError(msg)
 
 
 def _store(model: Any, found: ClusterFit, data: PartitionedViews) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -51,3 +52,17 @@ def _copied(model: Any) -> Any:
         }
     )
     return own
+
+
+def clone_with_client(model: Model, clone: Callable[[], Any]) -> Model:
+    """An unfitted copy with the same client, which cannot be copied."""
+    engine = vars(model)["engine"]
+    vars(model)["engine"] = "dask" if is_client(engine) else engine
+    try:
+        found = clone()
+    finally:
+        vars(model)["engine"] = engine
+    if is_client(engine):
+        found.engine = engine
+    copied: Model = found
+    return copied

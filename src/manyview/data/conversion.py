@@ -22,7 +22,7 @@ View: TypeAlias = "NDArray[np.floating[Any]] | sparse.csr_array[Any]"  # scipy <
 StoredView: TypeAlias = "View | Rows"
 
 CHECKED_BYTES = 1 << 24  # rows are checked in pieces of this size; memory maps stay on disk
-CACHED_BYTES = 1 << 19  # of them are looked at together
+CACHED_BYTES = 1 << 22  # of them are looked at together
 FIRST_ROWS = 8  # that nearly always show of which size the values are
 SMALL_BYTES = 1 << 26  # up to here columns side by side are copied: products round by the order
 
@@ -165,7 +165,7 @@ def check_values(view: StoredView, name: str, present: NDArray[np.bool_]) -> Non
 
     many = isinstance(view, np.ndarray) and len(pieces) > 1
     largest = max(known, 0.0, *(side_by_side(look, pieces) if many else map(look, pieces)))
-    if largest > _largest_allowed(view):
+    if largest > largest_allowed(view):
         msg = (
             f"View '{name}' holds values up to {largest:.3g}, whose squares overflow {view.dtype}"
             f"{_in_products(view)}. Divide the view by {largest:.0e}."
@@ -221,7 +221,7 @@ def check_not_vanishing(view: StoredView, name: str, present: NDArray[np.bool_] 
         raise ViewError(msg)
 
 
-def _largest_allowed(view: StoredView) -> float:
+def largest_allowed(view: StoredView) -> float:
     """Size of values whose squares, summed over the view, do not overflow.
 
     In float64, products of two such sums do not either: covariances of projections need them. In

@@ -232,6 +232,10 @@ class MultiViewData:
             present=None if self.present is None else self.present[rows],
         )
 
+    def checked(self) -> MultiViewData:
+        """The same views, whose values have been checked, and rows of NaN marked as missing."""
+        return _with_presence(self, None)
+
     def in_memory(self) -> MultiViewData:
         """The same views, all in memory."""
         return replace(self, views=self.arrays)

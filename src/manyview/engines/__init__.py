@@ -265,8 +265,10 @@ def choose_engine(
     return InMemory(kernels)
 
 
-def choose_sharded(engine: str, device: str) -> Any:
-    """An engine in memory whose rows are in parts, as they are on a cluster."""
+def choose_sharded(engine: str, device: str, label_step: str) -> Any:
+    """An engine in memory whose rows are in parts, as on a cluster; None for other label steps."""
+    if label_step != "sharded":
+        return None
     from manyview.engines.sharded import ShardedMemory
 
     if engine == "stream" or device not in ("auto", "cpu"):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from manyview.data.conversion import largest_allowed
 from manyview.data.rows import Rows
 from manyview.data.tensors import TensorRows
 from manyview.data.views import MultiViewData
@@ -75,15 +76,16 @@ class OnDevice(InMemory):
         self._tensors, self._blocks = [], []
         if self._block_rows is None:
             self._plan(data)
-        self._tensors = [self._copied(view) for view in data.views]
+        is_checked = not self.checks_values(data)
+        self._tensors = [self._copied(view, is_checked=is_checked) for view in data.views]
         super().load(data, weights)
 
     def _plan(self, data: MultiViewData) -> None:
         """Decide where the views are, and the size of blocks."""
         row_bytes, room = sum(data.n_features) * data.dtype.itemsize, self.kernels.free_bytes()
         fits = bytes_on_device(data) <= room
-        passes = self._is_read_once and _bytes_elsewhere(data) > STREAMED_BYTES
-        is_streamed = {"stream": True, "memory": False, "auto": passes or not fits}[self._asked]
+        is_streamed = self._asked == "stream" or self._passes(data)
+        is_streamed |= self._asked == "auto" and not fits
         self.name = "stream" if is_streamed else "memory"
         if self._asked == "memory" and not fits:
             msg = (
@@ -98,6 +100,24 @@ class OnDevice(InMemory):
         else:
             most = int(room * BLOCK_SHARE // (CHUNK_ROWS * row_bytes))
             self._block_rows = max(most, 1) * CHUNK_ROWS
+
+    def _passes(self, data: MultiViewData) -> bool:
+        """Whether views are copied block by block although they may fit, as they are read once."""
+        is_large = _bytes_elsewhere(data) > STREAMED_BYTES
+        return self._asked == "auto" and self._is_read_once and is_large
+
+    def checks_values(self, data: MultiViewData) -> bool:
+        """Whether blocks of views in memory are looked at on the device."""
+        are_arrays = (isinstance(view, np.ndarray | TensorRows) for view in data.views)
+        return self._passes(data) and all(are_arrays)
+
+    @property
+    def are_values_valid(self) -> bool:
+        """Whether all values that have been looked at are finite, and their squares will be."""
+        pairs = zip(self._data.views, self._tensors, strict=True)
+        return all(
+            X.largest() <= largest_allowed(view) for view, X in pairs if hasattr(X, "largest")
+        )
 
     @property
     def reads_views(self) -> bool:
@@ -181,13 +201,14 @@ class OnDevice(InMemory):
     def _values(self, v: int, rows: slice) -> Any:
         return self._tensors[v][rows]
 
-    def _copied(self, view: Any) -> Any:
+    def _copied(self, view: Any, *, is_checked: bool) -> Any:
         """A view on the device, or what copies its blocks."""
         if self.reads_views and not _is_on_device(view) and not isinstance(view, sparse.csr_array):
             from manyview.kernels.gpu.uploads import Uploads
 
             assert self._block_rows is not None
-            return Uploads(view, self.kernels.device, self._block_rows)  # type: ignore[attr-defined]
+            device = self.kernels.device  # type: ignore[attr-defined]
+            return Uploads(view, device, self._block_rows, is_checked=is_checked)
         if isinstance(view, TensorRows):
             return self.kernels.rows(view.tensor)
         if isinstance(view, Rows):

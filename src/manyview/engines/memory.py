@@ -270,6 +270,15 @@ class InMemory:
             self._put_back(before)
         return total
 
+    def checks_values(self, data: MultiViewData) -> bool:
+        """Whether values are looked at while rows are loaded and visited; else before that."""
+        return False
+
+    @property
+    def are_values_valid(self) -> bool:
+        """Whether all values that have been looked at are finite, and their squares will be."""
+        return True
+
     @property
     def reads_views(self) -> bool:
         """Views in memory are read by the products alone, whose arithmetic takes longer."""

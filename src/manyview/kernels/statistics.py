@@ -161,6 +161,8 @@ class Frozen:
 
     def after(self, moved: Moved) -> Frozen:
         """Statistics for the next batch."""
+        if moved.n_moved == 0:
+            return self
         return replace(
             self, moments=self.moments.replaced(moved.before, moved.after, self.n_shards)
         )

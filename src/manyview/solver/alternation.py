@@ -239,6 +239,7 @@ class _Run:
         self._at_once = schedule.batches  # of an iteration in one visit
         self._trace: list[float] = []
         self._first = 0.0  # F at the beginning, of all rows
+        self._known: tuple[ClusterMoments, Model, float] | None = None  # F at a state
         self._ahead: Accumulated | None = None
         self._reads_once, self._n_rejected = False, 0
 
@@ -381,7 +382,7 @@ class _Run:
         if self._over_relax and n_iter > 1:
             further = over_relaxed_step(turned, model)
             moments = self._engine.map_reduce(project, further)
-            if objective(moments, further) <= self._trace[-1]:
+            if self._objective(moments, further) <= self._trace[-1]:
                 return further, moments
             self._over_relax = False  # a rejected step costs a pass; near convergence most are
         return turned, self._engine.map_reduce(project, turned)
@@ -419,13 +420,18 @@ class _Run:
 
     def _sweep_batches(self, moments: ClusterMoments, model: Model, batches: Batches) -> Swept:
         """One pass over all samples in batches; in more of them, or one by one, where F rose."""
-        n, most = self._engine.n_samples, objective(moments, model)
+        n, most = self._engine.n_samples, self._objective(moments, model)
 
         def is_better(moved: Moved) -> bool:
-            return _is_improved(moments.replaced(moved.before, moved.after), moments, model, most)
+            if moved.n_moved == 0:
+                return True
+            after = moments.replaced(moved.before, moved.after)
+            return _is_improved(after, moments, model, most)
 
         carry = Frozen(moments, batches.n_shards)
         moved = self._engine.scan_batches(update_Y_at_once, carry, batches, model, accept=is_better)
+        if moved.n_moved == 0:
+            return moments, 0, n
         if is_better(moved):
             return moments.replaced(moved.before, moved.after), moved.n_moved, n
         finer = batches.finer()
@@ -457,11 +463,17 @@ class _Run:
                 self._batches = None  # the rest move one by one
         return self._engine.map_reduce(cluster_moments, model), total
 
+    def _objective(self, moments: ClusterMoments, model: Model) -> float:
+        """F; consecutive steps ask for it at the same state."""
+        if self._known is None or self._known[0] is not moments or self._known[1] is not model:
+            self._known = moments, model, objective(moments, model)
+        return self._known[2]
+
     def _report(
         self, step: Step, n_iter: int, moments: ClusterMoments, model: Model, n_moved: int = 0
     ) -> float:
         """Call the callback, and return F."""
-        F = objective(moments, model)
+        F = self._objective(moments, model)
         self._on_step(
             Progress(
                 start=self._start,

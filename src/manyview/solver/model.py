@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -20,7 +21,7 @@ class Model:
     alpha: FloatArray  # (m,)
     size_weight: float = 0.0  # τ, of the entropy of the sizes
 
-    @property
+    @cached_property
     def coupling(self) -> FloatArray:
         """g_p = λ α_p^γ: (m,)."""
         return self.problem.lam * self.alpha**self.problem.exponent
@@ -30,7 +31,7 @@ class Model:
         """The part of `shift` that the products have not subtracted yet: (D,)."""
         return self._mean_projection([not is_far for is_far in self.problem.is_far])
 
-    @property
+    @cached_property
     def shift(self) -> FloatArray:
         """Mean of b with all views, Σ_v H_vᵀ x̄_v / V; projections are stored without it: (D,)."""
         return self._mean_projection([True] * self.problem.n_scalings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -45,12 +46,12 @@ class Problem:
         """Whether the views are not scaled, and in their order."""
         return all(r.name is None and not r.is_smoothed for r in self.scalings)
 
-    @property
+    @cached_property
     def sum_squares(self) -> float:
         """Σ ω ‖x‖² over all scaled views."""
         return float(self.view_sum_squares.sum())
 
-    @property
+    @cached_property
     def starts(self) -> IntArray:
         """First column of each space: (m,)."""
         return np.concatenate([[0], np.cumsum(self.dims)[:-1]])

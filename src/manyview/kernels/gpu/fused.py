@@ -23,13 +23,14 @@ from torch import Tensor
 
 from manyview.utils.types import FloatArray
 
-N_PROGRAMS = 528  # whose sums are added; the same for every GPU
+N_PROGRAMS = 528  # that go through the tiles; the same for every GPU, since their sums are added
 MOST_ENTRIES = 8192  # clusters times columns, padded: what the registers of a program hold
 TILE_ENTRIES = 4096  # of a tile of rows
 MOST_VIEWS = 4  # in one projection
 MOST_COLUMNS = 128  # of a projection
 PROJECTED_ROWS, PROJECTED_FEATURES = 128, 32  # of a step of the product
 SQUARED_ROWS, SQUARED_FEATURES = 64, 64
+MOST_CLUSTERS = 128  # padded: what the registers of a label step hold
 ALIGNED = 16  # features, for wide loads
 TAKEN = (torch.float32, torch.float16, torch.bfloat16)
 
@@ -40,8 +41,9 @@ def padded(n: int) -> int:
 
 
 def fits(n_columns: int, n_clusters: int) -> bool:
-    """Whether the sums of all clusters fit into the registers."""
-    return padded(n_columns) * padded(n_clusters) <= MOST_ENTRIES
+    """Whether the costs and the sums of all clusters fit into the registers."""
+    KP = padded(n_clusters)
+    return KP <= MOST_CLUSTERS and padded(n_columns) * KP <= MOST_ENTRIES
 
 
 @triton.jit
@@ -112,33 +114,33 @@ def _square(
 
 @triton.jit
 def _best(
-    b_at, labels_at, out_at, add_at, leave_at, small_at, n_rows, first_chunk, chunk_step, K,
-    D: tl.constexpr, DP: tl.constexpr, TILE: tl.constexpr, CHUNK: tl.constexpr,
+    b_at, labels_at, out_at, tables_at, constants_at, n_rows, n_tiles, first_chunk, chunk_step,
+    tolerance, D: tl.constexpr, DP: tl.constexpr, KP: tl.constexpr, TILE: tl.constexpr,
+    STEP: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
     per_chunk: tl.constexpr = CHUNK // TILE
-    tile = tl.program_id(0)
-    chunk = first_chunk + (tile // per_chunk) * chunk_step
-    rows = chunk.to(tl.int64) * CHUNK + (tile % per_chunk) * TILE + tl.arange(0, TILE)
-    columns = tl.arange(0, DP)
-    is_row, is_column = rows < n_rows, columns < D
-    is_there = is_row[:, None] & is_column[None, :]
-    b = tl.load(b_at + rows[:, None] * D + columns[None, :], mask=is_there, other=0.0)
-    own = tl.load(labels_at + rows, mask=is_row, other=0)
-    there = own[:, None] * (2 * DP) + columns[None, :]  # center, slope
-    apart = b - tl.load(leave_at + there)
-    leave = tl.load(small_at + 2 * own + 1)
-    leave += tl.sum(apart * apart * tl.load(leave_at + there + DP), axis=1)
-    label, least = own, tl.full((TILE,), float("inf"), tl.float32)
-    for c in range(K):
-        at = add_at + c * (2 * DP) + columns  # √slope, √slope · center
-        apart = b * tl.load(at)[None, :] - tl.load(at + DP)[None, :]
-        add = tl.load(small_at + 2 * c) + tl.sum(apart * apart, axis=1)
-        is_less = (own != c) & (add < least)
-        least = tl.where(is_less, add, least)
-        label = tl.where(is_less, c, label)
-    tolerance = tl.load(small_at + 2 * K)
-    label = tl.where(least < leave * (1.0 - tolerance), label, own)
-    tl.store(out_at + rows, label, mask=is_row)
+    costs = tl.arange(0, 2 * KP)  # of adding a row to each cluster, then of removing it
+    constants = tl.load(constants_at + costs)
+    for tile in tl.range(tl.program_id(0), n_tiles, tl.num_programs(0)):
+        chunk = first_chunk + (tile // per_chunk) * chunk_step
+        rows = chunk.to(tl.int64) * CHUNK + (tile % per_chunk) * TILE + tl.arange(0, TILE)
+        is_row = rows < n_rows
+        cost = tl.zeros((TILE, 2 * KP), dtype=tl.float32)
+        for start in range(0, DP, STEP):
+            columns = start + tl.arange(0, STEP)
+            is_there = is_row[:, None] & (columns < D)[None, :]
+            b = tl.load(b_at + rows[:, None] * D + columns[None, :], mask=is_there, other=0.0)
+            table = tables_at + costs[None, :] * DP + columns[:, None]  # −2 slope · center, slope
+            cost = tl.dot(b, tl.load(table), cost, input_precision="tf32x3")
+            cost = tl.dot(b * b, tl.load(table + 2 * KP * DP), cost, input_precision="tf32x3")
+        cost += constants[None, :]
+        own = tl.load(labels_at + rows, mask=is_row, other=0)
+        leave = tl.sum(tl.where(costs[None, :] == own[:, None] + KP, cost, 0.0), axis=1)
+        is_other = (costs[None, :] < KP) & (costs[None, :] != own[:, None])
+        add = tl.where(is_other, cost, float("inf"))
+        least, label = tl.min(add, axis=1), tl.argmin(add, axis=1)
+        label = tl.where(least < leave * (1.0 - tolerance), label, own)
+        tl.store(out_at + rows, label, mask=is_row)
 
 
 @triton.jit
@@ -151,7 +153,7 @@ def _sum(
     sums = tl.zeros((KP, DP), dtype=tl.float32)
     squares = tl.zeros((KP, DP), dtype=tl.float32)
     counts = tl.zeros((KP,), dtype=tl.float32)
-    for tile in range(program, tl.cdiv(n_rows, TILE), n_programs):
+    for tile in tl.range(program, tl.cdiv(n_rows, TILE), n_programs, num_stages=3):
         rows = tile.to(tl.int64) * TILE + within
         is_row = rows < n_rows
         is_there = is_row[:, None] & (columns < D)[None, :]
@@ -254,38 +256,36 @@ def row_squares(X: Tensor, scale: FloatArray | None, offset: FloatArray | None) 
     return out
 
 
-def best_labels(
-    b: Tensor,
-    labels: Tensor,
-    chunks: range,
-    chunk_rows: int,
-    costs: Any,
-    tolerance: float,
-) -> Tensor:
-    """Labels after each row of some chunks has moved to where it costs least.
+def cost_tables(costs: Any, device: torch.device) -> Tensor:
+    """Costs of adding a row to each cluster, and of removing it, as a product with [b, b²] + 1.
 
-    `costs` are (grow, slope, center) of adding a row to each cluster, and of removing one: cost =
-    grow + Σ_j slope (b − center)². A cluster that must keep its row has an infinite decrease of
-    −grow.
+    `costs` are (grow, slope, center) of both: cost = grow + Σ_j slope (b − center)². A cluster that
+    must keep its row has an infinite decrease of −grow.
     """
+    k, D = costs[0][2].shape
+    DP, KP = padded(D), padded(k)
+    tables, constants = np.zeros((2, 2, KP, DP)), np.full((2, KP), np.inf)
+    for side, (grow, slope, center) in enumerate(costs):
+        tables[0, side, :k, :D] = -2 * slope * center
+        tables[1, side, :k, :D] = slope
+        constants[side, :k] = grow + np.sum(slope * center**2, axis=1)
+    packed = np.concatenate([tables.ravel(), constants.ravel()]).astype(np.float32)
+    return torch.as_tensor(packed, device=device)
+
+
+def best_labels(
+    b: Tensor, labels: Tensor, chunks: range, chunk_rows: int, tables: Tensor, tolerance: float
+) -> Tensor:
+    """Labels after each row of some chunks has moved to where it costs least."""
     n, D = b.shape
-    (grow, slope, center), (rem_grow, rem_slope, rem_center) = costs
-    k, DP = len(center), padded(D)
-    tables = np.zeros((2, k, 2, DP))
-    root = np.sqrt(slope)
-    tables[:, :, :, :D] = [
-        np.stack([root, root * center], axis=1),
-        np.stack([rem_center, rem_slope], axis=1),
-    ]
-    small = np.append(np.stack([grow, rem_grow], axis=1), tolerance)
-    packed = np.concatenate([tables.ravel(), small]).astype(np.float32)
-    there = torch.as_tensor(packed, device=b.device)
-    add, leave, small_there = there.tensor_split([k * 2 * DP, k * 4 * DP])
-    out, tile = labels.clone(), min(max(TILE_ENTRIES // DP, 16), 128)
+    DP = padded(D)
+    KP = len(tables) // (4 * DP + 2)
+    tile, step = (128, min(DP, 64)) if KP <= 16 else (64, min(DP, 32))
+    out, n_tiles = labels.clone(), len(chunks) * (chunk_rows // tile)
     with torch.cuda.device(b.device):
-        _best[(len(chunks) * (chunk_rows // tile),)](
-            b, labels, out, add, leave, small_there, n, chunks.start, chunks.step, k,
-            D, DP, tile, chunk_rows, num_warps=4,
+        _best[(min(n_tiles, N_PROGRAMS),)](
+            b, labels, out, tables, tables[4 * KP * DP :], n, n_tiles, chunks.start, chunks.step,
+            tolerance, D, DP, KP, tile, step, chunk_rows, num_warps=8,
         )  # fmt: skip
     return out
 

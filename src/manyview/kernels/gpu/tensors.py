@@ -81,6 +81,7 @@ class TensorKernels:
         if self.device.type == "cuda" and self.device.index is None:
             self.device = torch.device("cuda", torch.cuda.current_device())
         self._is_fast = is_fast  # TF32 in the products with the views
+        self._tables: tuple[ClusterMoments, tuple[float, ...], Tensor] | None = None
 
     # arrays
 
@@ -98,13 +99,14 @@ class TensorKernels:
     def joined(self, parts: Sequence[Tensor], dtype: Any = None) -> NDArray[Any]:
         """Arrays with a sample axis as one, in numpy."""
         kind = parts[0].dtype if dtype is None else getattr(torch, np.dtype(dtype).name)
-        out = torch.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype=kind)
+        like = torch.empty((0,), dtype=kind).numpy().dtype
+        # numpy asks for large pages, which the first writing to an array waits for less often
+        out = np.empty((sum(map(len, parts)), *parts[0].shape[1:]), dtype=like)
         first = 0
         for part in parts:
-            to_host(part.to(kind), out[first : first + len(part)])
+            to_host(part.to(kind), torch.from_numpy(out[first : first + len(part)]))
             first += len(part)
-        found: NDArray[Any] = out.numpy()
-        return found
+        return out
 
     def full(self, n: int, value: float, dtype: Any) -> Tensor:
         """An array with a sample axis that has one value."""
@@ -189,7 +191,8 @@ class TensorKernels:
     def accumulate(self, views: Sequence[ViewRows], embedding: Tensor) -> ArraySums:
         """C_v = X_vᵀ Z."""
         with _precision(self._is_fast):
-            return ArraySums(tuple(to_numpy(transposed_times(view, embedding)) for view in views))
+            found = [transposed_times(view, embedding) for view in views]
+        return ArraySums(tuple(map(to_numpy, found)))
 
     # smoothed rows
 
@@ -382,6 +385,8 @@ class TensorKernels:
         else:
             labels = self._propose(block, clusters)
         rows = (labels != block.labels).nonzero()[:, 0]
+        if len(rows) == 0:
+            return labels, Moved(none := _empty(clusters.moments), none)
         before, there = block.some(rows), labels[rows]
         if len(rows) <= FEW_ROWS:  # a launch would take longer than the sums
             host = self.host_block(before)
@@ -411,19 +416,31 @@ class TensorKernels:
         return fused is not None and bool(fused.fits(b.shape[1], k))
 
     def _best_labels(self, block: Block, clusters: Clusters) -> Tensor:
-        moments, arrays = clusters.moments, cpu.cluster_arrays(clusters)
-        weight, b = float(block.weights[0]), block.projection.contiguous()
-        dims = space_dims(moments.starts, b.shape[1])
+        every = range(-(-len(block.labels) // CHUNK_ROWS))
+        chunks = every if block.chunks is None else block.chunks
+        tables = self._cost_tables(clusters, float(block.weights[0]))
+        given = (block.projection.contiguous(), block.labels, chunks, CHUNK_ROWS, tables, TOLERANCE)
+        labels: Tensor = _fused().best_labels(*given)
+        return labels
+
+    def _cost_tables(self, clusters: Clusters, weight: float) -> Tensor:
+        """Costs of one group of rows; those of the batch before, if no row has moved since."""
+        moments, small = clusters.moments, (weight, clusters.size_weight, *clusters.coupling)
+        if self._tables is not None and self._tables[0] is moments and self._tables[1] == small:
+            return self._tables[2]
+        arrays, dims = (
+            cpu.cluster_arrays(clusters),
+            space_dims(moments.starts, moments.mean.shape[2]),
+        )
         add, rem = prepare_all(arrays, weight), leaving_costs(arrays, weight)
         is_alone = moments.rows.sum(axis=0) <= 1
+        rem = rem._replace(grow=np.where(is_alone, -np.inf, rem.grow))
         costs = [
             (cost.grow, np.repeat(cost.slope[0], dims, axis=1), cost.center) for cost in (add, rem)
         ]
-        costs[1] = (np.where(is_alone, -np.inf, rem.grow), *costs[1][1:])
-        every = range(-(-len(block.labels) // CHUNK_ROWS))
-        chunks = every if block.chunks is None else block.chunks
-        labels: Tensor = _fused().best_labels(b, block.labels, chunks, CHUNK_ROWS, costs, TOLERANCE)
-        return labels
+        tables: Tensor = _fused().cost_tables(costs, self.device)
+        self._tables = moments, small, tables
+        return tables
 
     def distance_bounds(self, block: Block, clusters: Clusters) -> Tensor:
         """Nothing: costs are computed anew, see `bound_violated`."""
@@ -462,24 +479,24 @@ class TensorKernels:
     def _add_costs(
         self, block: Block, clusters: Clusters, weight: float
     ) -> Iterator[tuple[slice, Tensor]]:
-        """add(c) of some rows and all clusters by one matrix product: (rows, k)."""
+        """add(c) of some rows and all clusters by matrix products: (rows, k)."""
         b, starts = block.projection, clusters.moments.starts
         costs = prepare_all(cpu.cluster_arrays(clusters), weight)
-        right = self.asarray(_wide_costs(costs, starts), like=b)  # (G, D + m + 1, k)
-        k = right.shape[2]
+        tables = [self.asarray(table, like=b) for table in _cost_products(costs, starts)]
+        k = len(costs.grow)
         with _precision(False):
             for rows in row_pieces(len(b), max(k, b.shape[1]), b.element_size()):
-                left = _widen(b[rows], starts)
-                if len(right) == 1:
-                    yield rows, left @ right[0]
+                part = b[rows]
+                squares = torch.stack([x.square().sum(1) for x in spaces(part, starts)], dim=1)
+                if len(tables[0]) == 1:
+                    along, slope, constant = (table[0] for table in tables)
+                    yield rows, torch.addmm(constant, part, along).addmm_(squares, slope)
                     continue
-                out, group = (
-                    torch.empty((len(left), k), dtype=b.dtype, device=b.device),
-                    block.group,
-                )
-                for u, of_group in enumerate(right):
-                    some = (group[rows] == u).nonzero()[:, 0]
-                    out[some] = left[some] @ of_group
+                out = torch.empty((len(part), k), dtype=b.dtype, device=b.device)
+                for u, (along, slope, constant) in enumerate(zip(*tables, strict=True)):
+                    some = (block.group[rows] == u).nonzero()[:, 0]
+                    costs_of_group = torch.addmm(constant, part[some], along)
+                    out[some] = costs_of_group.addmm_(squares[some], slope)
                 yield rows, out
 
     def _own_costs(
@@ -532,17 +549,17 @@ def _moments_of(sums: Any, starts: Any, weight: float) -> ClusterMoments:
     return ClusterMoments(starts, rows, weight * n.T, mean[None], weight * scatter[None])
 
 
-def _widen(b: Tensor, starts: Any) -> Tensor:
-    """[b, ‖b‖² in each space, 1]."""
-    squares = [x.square().sum(1, keepdim=True) for x in spaces(b, starts)]
-    return torch.cat([b, *squares, torch.ones_like(squares[0])], dim=1)
+def _empty(like: ClusterMoments) -> ClusterMoments:
+    """Moments of no rows."""
+    rows = np.zeros_like(like.rows)
+    zeros = [np.zeros_like(part) for part in (like.count, like.mean, like.scatter)]
+    return ClusterMoments(like.starts, rows, *zeros)
 
 
-def _wide_costs(costs: Costs, starts: Any) -> FloatArray:
-    """Columns [−2 slope ∘ center, slope, grow + Σ slope ‖center‖²] of all clusters, by group."""
+def _cost_products(costs: Costs, starts: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What b, ‖b‖² in each space and 1 are multiplied with: (G, D, k), (G, m, k), (G, k)."""
     slope, center = costs.slope, costs.center  # (G, k, m), (k, D)
     squares = np.add.reduceat(center**2, starts, axis=1)  # (k, m)
     along = np.repeat(slope, space_dims(starts, center.shape[1]), axis=2) * center  # (G, k, D)
     constant = costs.grow + np.sum(slope * squares, axis=2)  # (G, k)
-    wide = np.concatenate([-2 * along, slope, constant[:, :, None]], axis=2)
-    return np.ascontiguousarray(wide.transpose(0, 2, 1))
+    return -2 * along.transpose(0, 2, 1), slope.transpose(0, 2, 1), constant

@@ -31,7 +31,9 @@ class Uploads:
 
     ndim = 2
 
-    def __init__(self, view: Any, device: torch.device, block_rows: int) -> None:
+    def __init__(
+        self, view: Any, device: torch.device, block_rows: int, *, is_checked: bool = True
+    ) -> None:
         self._take, self.dtype = _reader(view)
         self.shape, self.device = tuple(view.shape), device
         self._block_rows = block_rows
@@ -39,8 +41,9 @@ class Uploads:
         self._blocks: OrderedDict[int, Future[tuple[Tensor, Any]]] = OrderedDict()
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._stages = Stages()
+        self._sizes: list[Tensor] | None = None if is_checked else []  # of values in each block
         self._memory = _memory(view)
-        self._n_passes = 0
+        self._n_passes, self._last = 0, -1  # row where the block of the last use begins
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -52,7 +55,8 @@ class Uploads:
 
     def fetch(self, start: int) -> Tensor:
         """The block that begins at a row, on the device."""
-        self._n_passes += start == 0
+        self._n_passes += start == 0 and self._last != 0
+        self._last = start
         after = start + self._block_rows
         for wanted in (start, after if after < len(self) else 0):
             if wanted not in self._blocks:
@@ -67,11 +71,21 @@ class Uploads:
             block.record_stream(here)
         return block
 
+    def largest(self) -> float:
+        """Size of the largest value of rows that are not checked; NaN if one is."""
+        return float(torch.stack(self._sizes).max()) if self._sizes else 0.0
+
+    def _look_at(self, block: Tensor) -> None:
+        if self._sizes is not None:
+            self._sizes.append(torch.stack(block.aminmax()).abs())
+
     def _copy(self, start: int) -> tuple[Tensor, Any]:
         """Begin to copy a block; returns what marks the end of it."""
         rows = self._take(slice(start, min(start + self._block_rows, len(self))))
         if self._stream is None:
-            return rows.to(self.device), None
+            block = rows.to(self.device)
+            self._look_at(block)
+            return block, None
         if self._n_passes > 1 and self._memory is not None:
             memory, self._memory = self._memory, None
             pin_in_place(memory, self, self.device)
@@ -81,6 +95,7 @@ class Uploads:
             else:
                 block = torch.empty(rows.shape, dtype=rows.dtype, device=self.device)
                 self._stages.copy(rows.contiguous(), block)
+            self._look_at(block)
             copied = torch.cuda.Event()
             copied.record()
         return block, copied
