@@ -336,9 +336,8 @@ class OMVCDR(
         weights = checked_weights(sample_weight, data.n_samples, min_samples(self))
         k = self._count_clusters(data[weights.counted])
         rng = generator(self.random_state)
-        rows = choose_sharded(self.engine, self.device, self.label_step) or self._choose_engine(
-            data
-        )
+        sharded = choose_sharded(self.engine, self.device, self.label_step)
+        rows = sharded or self._choose_engine(data)
         asked = {**self.get_params(deep=False), "n_clusters": k}
         on_step = sklearn_callbacks(self, make_callback(callback, self.verbose), X)
         with ExitStack() as stack:
