@@ -277,11 +277,21 @@ def test_rows_that_cannot_be_clustered_are_named(client):
         ({}, {"present": np.ones((N, 2), bool)}, "rows of NaN"),
         ({}, {"checkpoint": "folder"}, "without one"),
         ({"label_step": "parallel"}, {}, "'auto' or 'sharded'"),
+        ({"device": "cuda"}, {}, "compute on their CPUs"),
     ],
 )
 def test_what_a_cluster_does_not_take_is_refused(client, more, given, words):
     with pytest.raises(ValueError, match=words):
         OMVCDR(6, engine=client, **more).fit(partitioned(blobs()), **given)
+
+
+def test_batches_are_refused_and_sharded_steps_are_of_rows_in_memory(client):
+    with pytest.raises(ValueError, match="partial_fit was called with engine='dask'"):
+        OMVCDR(6, engine="dask").partial_fit(blobs())
+    with pytest.raises(ValueError, match="expected rows in memory or on a cluster"):
+        OMVCDR(6, engine="stream", label_step="sharded").fit(blobs())
+    with pytest.raises(ValueError, match="sample_weight was given"):
+        OMVCDR(6, label_step="sharded").fit(blobs(), sample_weight=np.arange(1.0, N + 1))
 
 
 def test_collections_of_different_lengths_or_kinds_are_refused(client):

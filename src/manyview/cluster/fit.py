@@ -63,6 +63,7 @@ def fit_on_cluster(model: Any, X: Any, on_step: OnStep, on_parts: OnParts | None
     on_parts : function of two numbers, optional
         Called while a pass runs, with the parts that are done and their number.
     """
+    _check_parameters(model)
     rng = generator(model.random_state)
     with open_client(model.engine, model.n_jobs) as (client, is_own):
         data = PartitionedViews.of(X)
@@ -89,6 +90,22 @@ def refuse_on_cluster(**given: object) -> None:
                 "out, or use engine='memory' or 'stream'."
             )
             raise ValueError(msg)
+
+
+def _check_parameters(model: Any) -> None:
+    """Refuse parameters that a fit on a cluster cannot follow, before anything is read."""
+    if model.label_step in ("sequential", "parallel"):
+        msg = (
+            f"label_step={model.label_step!r} was given, and on a cluster parts of the rows move "
+            "at once; expected 'auto' or 'sharded'."
+        )
+        raise ValueError(msg)
+    if model.device not in ("auto", "cpu"):
+        msg = (
+            f"device={model.device!r} was given, and workers of a cluster compute on their CPUs; "
+            "expected 'auto' or 'cpu'. For a GPU of this machine, use engine='auto'."
+        )
+        raise ValueError(msg)
 
 
 def refuse_batches(engine: Any) -> None:
@@ -155,12 +172,6 @@ def _fit(
 
 def _schedule(model: Any, engine: OnCluster) -> Schedule:
     """As for rows in memory with the same label step."""
-    if model.label_step in ("sequential", "parallel"):
-        msg = (
-            f"label_step={model.label_step!r} was given, and on a cluster parts of the rows move "
-            "at once; expected 'auto' or 'sharded'."
-        )
-        raise ValueError(msg)
     return Schedule(
         *(model.n_init, model.max_iter, model.tol, model.init),
         batches=choose_batches(model.label_step, engine),
