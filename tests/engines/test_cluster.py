@@ -189,13 +189,15 @@ def test_one_lost_worker_costs_at_most_one_pass(client):
 
 
 @pytest.mark.slow
-def test_twenty_lost_workers_cost_at_most_one_pass_each(client):
-    check_kills(client, 20)
+@pytest.mark.parametrize("seed", range(4))
+def test_twenty_lost_workers_cost_at_most_one_pass_each(seed):
+    with clusters.local_cluster(2) as client:
+        check_kills(client, 5, seed)
 
 
-def check_kills(client, n_kills):
+def check_kills(client, n_kills, seed=0):
     """Fits that lose a worker at random moments have the same labels, for few more visits."""
-    X, draw = partitioned(blobs(n=2 * N)), random.Random(0)
+    X, draw = partitioned(blobs(n=2 * N)), random.Random(seed)
     fit = partial(on_cluster, client, X, scale=None)
     wanted = np.asarray(fit().labels_)
     with clusters.counted_visits(client) as visits:
@@ -204,7 +206,7 @@ def check_kills(client, n_kills):
         seconds, n_plain = time.monotonic() - start, visits.n_done
     n_parts = -(-2 * N // rows_per_part(2 * N, 32 * 8))
     for _ in range(n_kills):
-        client.wait_for_workers(2)
+        client.wait_for_workers(2, timeout=60)
         pid = draw.choice(list(clusters.pids(client).values()))
         with clusters.counted_visits(client) as visits:
             with clusters.killed_after(draw.uniform(0.1, 0.9) * seconds, pid):
@@ -249,7 +251,7 @@ def test_without_a_scheduler_a_fit_ends_with_a_sentence(tmp_path):
         "5",
     )
     try:
-        client = distributed.Client(scheduler_file=file, set_as_default=False, timeout=30)
+        client = distributed.Client(scheduler_file=file, set_as_default=False, timeout=15)
         client.wait_for_workers(1, timeout=60)
         views = partitioned(blobs(n=4 * N), (N, 3 * N))
         began = time.monotonic()
