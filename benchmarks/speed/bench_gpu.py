@@ -27,6 +27,7 @@ import pandas as pd
 import torch
 from sklearn.metrics import normalized_mutual_info_score
 
+from benchmarks.measuring import machine
 from benchmarks.page import keep_rows
 from manyview import OMVCDR
 from manyview.datasets import load_benchmark
@@ -314,9 +315,12 @@ def main() -> None:
     arguments = parser.parse_args()
     global DEVICE
     DEVICE, rows = arguments.device, []
-    gpu = torch.cuda.get_device_name() if DEVICE == "cuda" else "none"
+    gpu = torch.cuda.get_device_name() if DEVICE == "cuda" else "no GPU"
+    here = machine()
+    here["machine"] = f"{gpu}; {here['machine']}"
+    here["versions"] = f"{here['versions']}, torch {torch.__version__}"
     for row in run(arguments.only, shrink=20 if arguments.quick else 1):
-        rows.append({**row, "gpu": gpu, "torch": torch.__version__})
+        rows.append({**row, **here})
         print(" ".join(f"{name}={value}" for name, value in row.items()), flush=True)
     keep_rows(arguments.out, pd.DataFrame(rows))
 

@@ -33,6 +33,7 @@ DPI = 100
 MARKERS = "osD^v<>pP*Xh"
 TIMES = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)  # seconds
 PACKAGES = ("manyview", "scikit-learn", "faiss-cpu", "mvlearn", "polyview", "imml")
+METHODS_ON_GPU = {"OMVCDR(scale='auto')": "OMVCDR", "OMVCDR(scale=None)": "OMVCDR, scale=None"}
 SAMPLES, FEATURES = "samples", "features"
 AXES = {"n": SAMPLES, "d": FEATURES, "k": "clusters", "V": "views of 64 features"}
 
@@ -279,6 +280,62 @@ def tell_engines(rows: pd.DataFrame) -> str:
     return markdown(header, lines) + "\n\n" + "\n".join(verdicts)
 
 
+def draw_gpu(rows: pd.DataFrame) -> Figure:
+    """Left: an iteration beside its products. Right: whole fits beside k-means."""
+    figure = new_figure(9, 3.4)
+    left, right = figure.subplots(1, 2)
+    iterations = rows[rows["part"] == "iteration"]
+    names = ["TF32" if tf32 else "float32" for tf32 in iterations["tf32"]]
+    for i, (column, label) in enumerate(
+        {"bare_s": "its two matrix products", "iteration_s": "an iteration"}.items()
+    ):
+        places = np.arange(len(names)) + 0.4 * (i - 0.5)
+        left.barh(places, 1000 * iterations[column], 0.36, color=COLORS[1 - i], label=label)
+    left.set_yticks(range(len(names)), names)
+    left.set(xlabel="milliseconds")
+    handles, of_bars = left.get_legend_handles_labels()
+    figure.legend(handles, of_bars, loc="outside upper left", ncols=2, frameon=False)
+    fits = rows[rows["part"].isin(["default", "digits"])]
+    names = [f"{METHODS_ON_GPU.get(row.method, row.method)}" for row in fits.itertuples()]
+    right.barh(range(len(fits)), fits["fit_s"], 0.6, color=COLORS[0])
+    for place, row in enumerate(fits.itertuples()):
+        right.text(row.fit_s, place, f" NMI {row.nmi:.2f}", va="center")
+    right.set_yticks(range(len(fits)), names)
+    right.set(xlabel="seconds of a fit", xlim=(0, 1.3 * fits["fit_s"].max()))
+    for ax in (left, right):
+        ax.invert_yaxis()
+        tidy(ax)
+    return figure
+
+
+def tell_gpu(rows: pd.DataFrame) -> str:
+    """Each measurement in a line, with what it is compared with."""
+    lines = []
+    for row in rows.to_dict("records"):
+        size, precision = f"{row['n']:,}".replace(",", " "), "TF32" if row["tf32"] else "float32"
+        ms, other = f"{1000 * row['iteration_s']:.1f} ms", f"NMI {row['nmi']:.3f}"
+        if row["part"] == "iteration":
+            other = f"{row['iteration / bare']:.2f} of its two products"
+            lines.append([f"iteration, {precision}", size, ms, other])
+        elif row["part"] == "fit":
+            lines.append([f"fit, {precision}", size, f"{row['fit_s']:.2f} s", other])
+        elif row["part"] in ("default", "digits"):
+            what = f"{row['part']}: {row['method']}"
+            lines.append([what, size, f"{row['fit_s']:.2f} s", other])
+        elif row["part"] == "stream":
+            other = f"{row['rate / copies']:.2f} of the rate of pinned copies"
+            lines.append(["streamed iteration", size, f"{row['iteration_s']:.2f} s", other])
+        elif row["part"] == "predict":
+            other = f"{row['rows_per_s'] / 1e6:.2f} million rows/s"
+            lines.append(["predict", size, f"{row['predict_s']:.2f} s", other])
+        elif row["part"] == "equal":
+            other = f"{row['share as on cpu']:.4f} of the labels as on the CPU"
+            lines.append(
+                [f"20 fits, scale {row['scale']}", size, f"{row['equal of 20']:.0f} equal", other]
+            )
+    return markdown(["measurement", "samples", "", ""], lines)
+
+
 def tell_fit(rows: pd.DataFrame) -> str:
     """Iterations relative to their products, then whole fits: medians and ranges."""
     lines = []
@@ -382,6 +439,7 @@ PARTS: dict[str, tuple[Draw, Tell, str]] = {
     "peers": (draw_peers, tell_peers, "NMI against time, one panel per data set"),
     "memory": (draw_memory, tell_memory, "Peak memory of a fit relative to the size of the views"),
     "engines": (draw_engines, tell_engines, "Rows per second, from disk and in memory"),
+    "gpu": (draw_gpu, tell_gpu, "Iterations and fits on a GPU, beside matrix products and k-means"),
 }
 
 TABLES: dict[str, Tell] = {  # without a plot

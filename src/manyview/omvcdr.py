@@ -56,6 +56,7 @@ from manyview.engines import (
     choose_sharded,
 )
 from manyview.engines.cluster import is_cluster
+from manyview.engines.device import OnDevice
 from manyview.engines.memory import InMemory
 from manyview.engines.replay import ReplayEngine
 from manyview.exceptions import ConvergenceWarning, ViewError
@@ -763,7 +764,7 @@ class OMVCDR(
         with config_context(assume_finite=True):
             data = validate_new_views(self, X, present=present)
         engine = self._choose_engine(data, is_read_once=self._fitted.is_read_once)
-        if engine.checks_values(data):
+        if isinstance(engine, OnDevice) and engine.checks_values(data):
             with suppress(ViewError):  # of values that are not finite, which are then looked for
                 fitted = self._label_rows(engine, data)
                 if engine.are_values_valid:

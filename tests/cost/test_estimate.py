@@ -225,3 +225,30 @@ def test_a_cluster_divides_what_grows_with_the_samples():
     assert "on 64 workers of one thread" in str(many)
     with pytest.raises(ValueError, match="expected engine='dask'"):
         estimate_cost(shapes, 4, n_workers=2)
+
+
+@pytest.mark.usefixtures("few_rows")
+@pytest.mark.parametrize("engine", ["auto", "stream"])
+def test_a_device_is_tried_and_its_memory_told(arrays, engine):
+    torch = pytest.importorskip("torch")
+    told = estimate_cost(arrays, 3, engine, device="torch", **FAST)
+    blind = estimate_cost([(6000, 12), (6000, 20)], 3, engine, device="torch", **FAST)
+    tensors = estimate_cost([torch.as_tensor(X) for X in arrays], 3, engine, device="torch", **FAST)
+    for found in (told, blind, tensors):
+        assert (found.engine, found.device) == (
+            "stream" if engine == "stream" else "memory",
+            "torch",
+        )
+        assert found.seconds > 0
+        assert found.n_reads == 0
+        assert found.view_bytes == 6000 * 32 * 4
+        assert found.memory_bytes == told.memory_bytes
+        assert found.device_bytes == told.device_bytes
+    twice = estimate_cost([(12_000, 12), (12_000, 20)], 3, engine, device="torch", **FAST)
+    assert twice.device_bytes > told.device_bytes
+
+
+def test_of_two_fits_on_a_device_only_the_difference_grows():
+    smaller = replace(TRIAL, n_samples=150, seconds_of_rows=3.5)
+    assert TRIAL.beside(smaller).seconds_of_rows == 2.0
+    assert TRIAL.beside(replace(smaller, seconds_of_rows=5.0)).seconds_of_rows == 0.0

@@ -21,6 +21,7 @@ from sklearn.base import clone
 
 from manyview.base import validate_views
 from manyview.data.rows import Joined, Rows
+from manyview.data.tensors import TensorRows
 from manyview.data.views import MultiViewData
 from manyview.engines import rows_per_block
 from manyview.engines.memory import InMemory
@@ -37,6 +38,7 @@ T = TypeVar("T")
 FEW_TIMES = 1.5  # minimum size of a calibration, in units of the subset of the starts;
 MOST_TIMES = 5.0  # its maximum size,
 MOST_BYTES = 2.5e8  # and the maximum of its bytes between the two
+DEVICE_BYTES = 2e9  # of a calibration on a device
 SMALL_SHARE = 3  # with fewer samples, one in three is fitted,
 SMALL_ROWS = 1000  # and at least these
 N_STARTS = 3  # the third takes as long as each one after it
@@ -72,6 +74,12 @@ class Trial:
         """Whether starts used all samples, so that all of the time grows with them."""
         return self.footprint.n_subset == self.n_samples
 
+    def beside(self, smaller: Trial) -> Trial:
+        """The same fit, where only what exceeds a smaller one grows with the samples."""
+        more = max(self.seconds_of_rows - smaller.seconds_of_rows, 0.0)
+        growing = more * self.n_samples / (self.n_samples - smaller.n_samples)
+        return replace(self, seconds_of_rows=min(growing, self.seconds_of_rows))
+
     def seconds_for(self, n_samples: int) -> tuple[float, float]:
         """Seconds of a fit of `n_samples`: the constant part, and the part that grows."""
         more = self.n_starts * self.seconds_a_start
@@ -81,13 +89,19 @@ class Trial:
         return self.seconds - self.seconds_of_rows + more, growing
 
 
-def count_rows(n_samples: int, row_bytes: int, n_clusters: int | str) -> int:
-    """Number of samples of a calibration: more than the subset of the starts, if possible."""
+def count_rows(
+    n_samples: int, row_bytes: int, n_clusters: int | str, *, is_fast: bool = False
+) -> int:
+    """Number of samples of a calibration: more than the subset of the starts, if possible.
+
+    A device `is_fast`: to fill it takes more.
+    """
     k = n_clusters if isinstance(n_clusters, int) else 1
     few = count_subset(n_samples, k)
     if n_samples < FEW_TIMES * few:
         return min(n_samples, max(n_samples // SMALL_SHARE, SMALL_ROWS, 2 * k))
-    return min(n_samples, int(few * np.clip(MOST_BYTES / row_bytes / few, FEW_TIMES, MOST_TIMES)))
+    bytes_, times = (DEVICE_BYTES, np.inf) if is_fast else (MOST_BYTES, MOST_TIMES)
+    return min(n_samples, int(few * np.clip(bytes_ / row_bytes / few, FEW_TIMES, times)))
 
 
 def some_rows(data: MultiViewData, n_rows: int) -> MultiViewData:
@@ -104,13 +118,17 @@ def some_rows(data: MultiViewData, n_rows: int) -> MultiViewData:
     rows = np.concatenate([np.arange(piece.start, piece.stop) for piece in pieces])
     return replace(
         data,
-        views=tuple(
-            _Counted([view[piece] for piece in pieces]) if isinstance(view, Rows) else view[rows]
-            for view in data.views
-        ),
+        views=tuple(_some(view, pieces, rows) for view in data.views),
         sample_names=None,
         present=None if data.present is None else data.present[rows],
     )
+
+
+def _some(view: Any, pieces: list[slice], rows: NDArray[Any]) -> Any:
+    """Some rows of a view, where they are."""
+    if isinstance(view, TensorRows):
+        return view.pick(rows)
+    return _Counted([view[piece] for piece in pieces]) if isinstance(view, Rows) else view[rows]
 
 
 def calibrate(

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from manyview.data.rows import File, Joined, Part, Rows
+from manyview.data.tensors import TensorRows
 from manyview.data.views import MultiViewData
 
 PROBE_BYTES = 1 << 27  # read to measure the disk
@@ -29,10 +30,10 @@ class Storage:
     @classmethod
     def of(cls, data: MultiViewData) -> Storage:
         """Sizes and files of the views, without reading them."""
-        stored = [view for view in data.views if isinstance(view, Rows | np.memmap)]
-        held = [view for view in data.views if not isinstance(view, Rows | np.memmap)]
+        stored = [view for view in data.views if _is_stored(view)]
+        held = [view for view in data.views if not _is_stored(view)]
         files = tuple(file for view in stored for file in _files(view))
-        return cls(sum(map(_n_bytes, held)), sum(view.nbytes for view in stored), files)
+        return cls(sum(map(_n_bytes, held)), sum(map(_n_bytes, stored)), files)
 
     def seconds_to_read(self, n_bytes: float) -> float:
         """Seconds to read `n_bytes` from disk, not from the page cache."""
@@ -50,6 +51,10 @@ class Storage:
             n_read = len(file.read(length))
             seconds = time.perf_counter() - start
         return n_bytes * seconds / max(n_read, 1)
+
+
+def _is_stored(view: Any) -> bool:
+    return isinstance(view, Rows | np.memmap) and not isinstance(view, TensorRows)
 
 
 def _n_bytes(view: Any) -> int:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from sklearn import config_context
+from sklearn.base import clone
 
 from manyview.base import check_parameters, validate_views
 from manyview.cost.calibration import Trial, calibrate, count_rows, some_rows
@@ -19,8 +20,9 @@ from manyview.data.opening import open_rows
 from manyview.data.partitions import PartitionedViews
 from manyview.data.rows import Rows
 from manyview.data.views import MultiViewData
-from manyview.engines import choose_engine, is_too_large, rows_per_block
+from manyview.engines import choose_device, choose_engine, is_too_large, rows_per_block
 from manyview.engines.cluster import is_cluster
+from manyview.engines.device import OnDevice
 from manyview.engines.parts import rows_per_part
 from manyview.engines.streaming import Plan, default_limit
 from manyview.exceptions import ViewError
@@ -30,6 +32,7 @@ from manyview.utils.memory import installed_memory
 from manyview.utils.threads import n_cores
 
 STREAM_BLOCKS = 3  # of the views: in computation, read, and being read
+FEWER = 4  # times: of the second fit on a device
 SEPARATION = 3.0  # of simulated blobs: near enough to need some iterations
 
 
@@ -42,7 +45,7 @@ class CostEstimate:
     seconds : float
         Time on this machine at its current load, without compilation.
     memory_bytes : float
-        Peak memory in addition to the views.
+        Peak memory in addition to the views; of the host, if a device computes.
     view_bytes : int
         Size of the views in memory, or of their files.
     n_reads : int
@@ -53,6 +56,10 @@ class CostEstimate:
         Size of the fit.
     n_workers : int
         Workers of a cluster; 0: none. Their memory is that of all.
+    device : str
+        Device that computes.
+    device_bytes : float
+        Memory of a device, with the views or blocks of them; 0 for the CPU.
     """
 
     seconds: float
@@ -63,15 +70,19 @@ class CostEstimate:
     n_samples: int
     n_clusters: int
     n_workers: int = 0
+    device: str = "cpu"
+    device_bytes: float = 0.0
 
     def __str__(self) -> str:
         """One sentence; a second one if the machine has less memory."""
         if self.n_workers:
             return self._of_workers()
         read = f", read {self.n_reads} times" if self.n_reads else ""
+        there = f", device='{self.device}' and {_size(self.device_bytes)} of its memory"
         text = (
             f"About {_duration(self.seconds)}, and {_size(self.memory_bytes)} of memory in "
-            f"addition to {_size(self.view_bytes)} of views{read}, with engine='{self.engine}': "
+            f"addition to {_size(self.view_bytes)} of views{read}, with engine='{self.engine}'"
+            f"{'' if self.device == 'cpu' else there}: "
             f"{self.n_samples:,} samples, {self.n_clusters:,} clusters."
         )
         held = self.memory_bytes + (0 if self.engine == "stream" else self.view_bytes)
@@ -143,14 +154,50 @@ def estimate_cost(
         return _of_shapes(X, np.dtype(dtype), model)
     with config_context(assume_finite=True):  # the calibration checks its own rows
         data = validate_views(model, X)
-    chosen = choose_engine(engine, model.device, data, model.memory_limit).name
+    target = _target(model, data)
     row_bytes = sum(data.n_features) * data.dtype.itemsize
-    plan = _plan(model, chosen, data.n_samples, row_bytes)
-    n_some = count_rows(data.n_samples, row_bytes, n_clusters)
+    n_some = count_rows(data.n_samples, row_bytes, n_clusters, is_fast=target.on_device is not None)
     some = some_rows(data, n_some)
     is_checked = isinstance(X, MultiViewData)
-    trial = calibrate(model, chosen, some, data.n_samples, is_checked=is_checked)
-    return _extrapolate(trial, data.n_samples, plan, Storage.of(data))
+    trial = _try(model, target, some, data.n_samples, is_checked=is_checked)
+    return _extrapolate(trial, data.n_samples, target, Storage.of(data))
+
+
+@dataclass(frozen=True)
+class _Target:
+    """Where a fit would run."""
+
+    engine: str
+    device: str
+    plan: Plan | None  # of a streaming fit on the CPU, within its memory limit
+    on_device: OnDevice | None
+
+
+def _target(model: OMVCDR, data: MultiViewData, *, is_on_disk: bool = False) -> _Target:
+    """Where a fit of these views would run; those of shapes may be too large for the memory."""
+    engine = choose_engine(model.engine, model.device, data, model.memory_limit)
+    if isinstance(engine, OnDevice):
+        engine.plan(data)
+        return _Target(engine.name, choose_device(model.device, data), None, engine)
+    name = "stream" if is_on_disk else engine.name
+    if name != "stream":
+        return _Target(name, "cpu", None, None)
+    limit = default_limit() if model.memory_limit is None else model.memory_limit
+    row_bytes = sum(data.n_features) * data.dtype.itemsize
+    return _Target(name, "cpu", Plan.of(data.n_samples, row_bytes, limit), None)
+
+
+def _try(
+    model: OMVCDR, target: _Target, some: MultiViewData, n_samples: int, *, is_checked: bool
+) -> Trial:
+    """A fit of some samples; on a device also of fewer, since little of its time grows."""
+    asked = clone(model).set_params(device=target.device)
+    trial = calibrate(asked, target.engine, some, n_samples, is_checked=is_checked)
+    if target.on_device is None or trial.is_whole:
+        return trial
+    few = some_rows(some, max(some.n_samples // FEWER, trial.footprint.n_subset + 1))
+    other = calibrate(asked, target.engine, few, n_samples, is_checked=is_checked)
+    return trial.beside(other)
 
 
 def _are_shapes(X: object) -> bool:
@@ -173,24 +220,26 @@ def _of_shapes(
     n, widths = shapes[0][0], [d for _, d in shapes]
     in_memory = np.result_type(dtype, np.float32)
     row_bytes = sum(widths) * in_memory.itemsize
+    views = tuple(np.broadcast_to(np.zeros((), in_memory), shape) for shape in shapes)  # no memory
+    names = tuple(f"view_{v}" for v in range(len(views)))
+    whole = MultiViewData(views, names, None, (None,) * len(views), None)
     is_large = model.engine == "auto" and is_too_large(n * row_bytes, model.memory_limit)
-    chosen = "stream" if is_large or model.engine == "stream" else "memory"
-    plan = _plan(model, chosen, n, row_bytes)
-    n_some = count_rows(n, row_bytes, model.n_clusters)
+    target = _target(model, whole, is_on_disk=is_large or model.engine == "stream")
+    n_some = count_rows(n, row_bytes, model.n_clusters, is_fast=target.on_device is not None)
     k = model.n_clusters if isinstance(model.n_clusters, int) else 10
     blobs = make_multiview_blobs(
         n_some, widths, n_clusters=k, separation=SEPARATION, dtype=in_memory, random_state=0
     ).data
-    if chosen == "memory":
-        trial = calibrate(model, chosen, blobs, n, is_checked=False)
-        return _extrapolate(trial, n, plan, Storage(n * row_bytes, 0, ()))
+    if target.plan is None:
+        trial = _try(model, target, blobs, n, is_checked=False)
+        return _extrapolate(trial, n, target, Storage(n * row_bytes, 0, ()))
     with TemporaryDirectory() as folder:
         files = [Path(folder) / f"{v}.npy" for v in range(len(widths))]
         stored = [_saved(X, file, dtype) for X, file in zip(blobs.views, files, strict=True)]
         some = some_rows(replace(blobs, views=tuple(stored)), n_some)
-        trial = calibrate(model, chosen, some, n, is_checked=False)
+        trial = _try(model, target, some, n, is_checked=False)
         on_disk = Storage(0, n * sum(widths) * dtype.itemsize, tuple(files))
-        return _extrapolate(trial, n, plan, on_disk)
+        return _extrapolate(trial, n, target, on_disk)
 
 
 def _of_cluster(X: Any, dtype: np.dtype[Any], model: OMVCDR, n_workers: int) -> CostEstimate:
@@ -218,7 +267,8 @@ def _of_cluster(X: Any, dtype: np.dtype[Any], model: OMVCDR, n_workers: int) -> 
     own = OMVCDR(**{**model.get_params(deep=False), **given})
     trial = calibrate(own, "memory", blobs, n, is_checked=False)
     fixed, growing = trial.seconds_for(n)
-    whole = _extrapolate(trial, n, None, Storage(n * row_bytes, 0, ()))
+    target = _Target("memory", "cpu", None, None)
+    whole = _extrapolate(trial, n, target, Storage(n * row_bytes, 0, ()))
     at_once = min(n_workers, -(-n // rows_per_part(n, row_bytes)))
     seconds = fixed + growing / at_once
     return replace(whole, seconds=seconds, engine="dask", n_workers=n_workers)
@@ -229,21 +279,16 @@ def _saved(X: NDArray[Any], file: Path, dtype: np.dtype[Any]) -> Rows:
     return open_rows(file)
 
 
-def _plan(model: OMVCDR, engine: str, n_samples: int, row_bytes: int) -> Plan | None:
-    """Plan of a streaming fit within its memory limit; None if it does not stream."""
-    if engine != "stream":
-        return None
-    limit = default_limit() if model.memory_limit is None else model.memory_limit
-    return Plan.of(n_samples, row_bytes, limit)
-
-
-def _extrapolate(trial: Trial, n: int, plan: Plan | None, storage: Storage) -> CostEstimate:
+def _extrapolate(trial: Trial, n: int, target: _Target, storage: Storage) -> CostEstimate:
     """Extrapolate the cost to all samples."""
     footprint = replace(trial.footprint, n_samples=n, n_subset=count_subset(n, trial.n_clusters))
-    if plan is None:
-        held = footprint.bytes_held(rows_per_block(footprint.view_row))
+    block_rows, there = rows_per_block(footprint.view_row), 0.0
+    if target.on_device is not None:
+        held, there = footprint.bytes_on_host(block_rows), target.on_device.bytes_for(footprint)
+    elif target.plan is None:
+        held = footprint.bytes_held(block_rows)
     else:
-        held = footprint.bytes_held(plan.block_rows, STREAM_BLOCKS, plan.room)
+        held = footprint.bytes_held(target.plan.block_rows, STREAM_BLOCKS, target.plan.room)
     fixed, growing = trial.seconds_for(n)
     is_cached = storage.on_disk + held < installed_memory()  # after the first read
     n_cold = min(trial.n_reads, 1) if is_cached else trial.n_reads
@@ -253,9 +298,11 @@ def _extrapolate(trial: Trial, n: int, plan: Plan | None, storage: Storage) -> C
         memory_bytes=held,
         view_bytes=storage.in_memory + storage.on_disk,
         n_reads=round(trial.n_reads),
-        engine="memory" if plan is None else "stream",
+        engine=target.engine,
         n_samples=n,
         n_clusters=trial.n_clusters,
+        device=target.device,
+        device_bytes=there,
     )
 
 

@@ -51,10 +51,14 @@ class TensorRows(Rows):
 
     def take(self, rows: IntArray) -> NDArray[Any]:
         """Copy some rows."""
+        return self._in_numpy(self.pick(rows).tensor)
+
+    def pick(self, rows: IntArray) -> TensorRows:
+        """Some rows, on the same device."""
         import torch
 
         wanted = torch.as_tensor(np.asarray(rows, dtype=np.int64), device=self.tensor.device)
-        return self._in_numpy(self.tensor.index_select(0, wanted))
+        return TensorRows(self.tensor.index_select(0, wanted))
 
     def sizes(self) -> Iterator[tuple[slice, float | None]]:
         """Pieces of rows, and the size of their largest value; None if one is not finite."""

@@ -75,12 +75,12 @@ class OnDevice(InMemory):
         """Copy the views to the device, unless they are there or do not fit."""
         self._tensors, self._blocks = [], []
         if self._block_rows is None:
-            self._plan(data)
+            self.plan(data)
         is_checked = not self.checks_values(data)
         self._tensors = [self._copied(view, is_checked=is_checked) for view in data.views]
         super().load(data, weights)
 
-    def _plan(self, data: MultiViewData) -> None:
+    def plan(self, data: MultiViewData) -> None:
         """Decide where the views are, and the size of blocks."""
         row_bytes, room = sum(data.n_features) * data.dtype.itemsize, self.kernels.free_bytes()
         fits = bytes_on_device(data) <= room
@@ -100,6 +100,12 @@ class OnDevice(InMemory):
         else:
             most = int(room * BLOCK_SHARE // (CHUNK_ROWS * row_bytes))
             self._block_rows = max(most, 1) * CHUNK_ROWS
+
+    def bytes_for(self, footprint: Any) -> float:
+        """Memory of the device for a fit of some sizes, as planned; see `Footprint`."""
+        n_rows = 2 * (self._block_rows or 0) if self.reads_views else footprint.n_samples
+        views = min(n_rows, footprint.n_samples) * footprint.view_row
+        return float(views + footprint.n_samples * (ROW_BYTES + footprint.made_row))
 
     def _passes(self, data: MultiViewData) -> bool:
         """Whether views are copied block by block although they may fit, as they are read once."""

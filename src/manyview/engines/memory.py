@@ -47,16 +47,14 @@ class InMemory:
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
         """Split the rows into blocks of whole chunks; views on disk are read."""
-        self._data = self._loaded(data)
-        self.n_samples = data.n_samples
+        self._data, self.n_samples = self._loaded(data), data.n_samples
         self._unit_rows = rows_per_block(sum(data.n_features) * data.dtype.itemsize)
         if self._block_rows is None:
             self._block_rows = self._unit_rows
         assert self._block_rows % CHUNK_ROWS == 0
         self._blocks = []
-        n = self.n_samples
-        is_given = weights is not None
-        self._weights = self.kernels.rows(weights) if is_given else self.kernels.full(n, 1, float)
+        equal = self.kernels.full(self.n_samples, 1, float)
+        self._weights = equal if weights is None else self.kernels.rows(weights)
         self.apply_scalings([ViewScaling(v) for v in range(data.n_views)])
 
     def apply_scalings(
@@ -129,8 +127,7 @@ class InMemory:
             return tuple(self._blocks)
         chosen = np.sort(rng.choice(self.n_samples, n_rows, replace=False))
         slices = list(self._row_slices())
-        cuts = np.searchsorted(chosen, [rows.stop for rows in slices])
-        parts = np.split(chosen, cuts[:-1])
+        parts = np.split(chosen, np.searchsorted(chosen, [rows.stop for rows in slices])[:-1])
         return tuple(
             take_rows_of(block, part - rows.start)
             for block, rows, part in zip(self._blocks, slices, parts, strict=True)
@@ -167,8 +164,7 @@ class InMemory:
         total = next((total for its, total in self._grams if are_alike(its, rows)), None)
         if total is None:
             total = self.kernels.gram(rows)
-            most = max(GRAM_BYTES // total.nbytes, 1)
-            self._grams = [*self._grams, (rows, total)][-most:]
+            self._grams = [*self._grams, (rows, total)][-max(GRAM_BYTES // total.nbytes, 1) :]
         factor = factors(rows)
         return total * factor[:, None] * factor
 
@@ -269,15 +265,6 @@ class InMemory:
         if not accept(total):
             self._put_back(before)
         return total
-
-    def checks_values(self, data: MultiViewData) -> bool:
-        """Whether values are looked at while rows are loaded and visited; else before that."""
-        return False
-
-    @property
-    def are_values_valid(self) -> bool:
-        """Whether all values that have been looked at are finite, and their squares will be."""
-        return True
 
     @property
     def reads_views(self) -> bool:
@@ -472,8 +459,8 @@ class InMemory:
         def pick(block: Block) -> NDArray[np.bool_]:
             return self.kernels.to_host(row_filter(block, self.kernels, carry, *shared))
 
-        chosen = np.flatnonzero(np.concatenate(list(self._map(pick, self._blocks))))
-        chosen = np.random.default_rng(seed).permutation(chosen)
+        found = np.flatnonzero(np.concatenate(list(self._map(pick, self._blocks))))
+        chosen = np.random.default_rng(seed).permutation(found)
         at_once = rows_per_block(max(self._blocks[0].projection[:1].nbytes, 1))
         for start in range(0, len(chosen), at_once):
             rows, order = np.unique(chosen[start : start + at_once], return_inverse=True)
@@ -518,8 +505,7 @@ class InMemory:
 
     def gather_column(self, column: int) -> FloatArray:
         """Concatenate one column of the projections, in float64."""
-        parts = [block.projection[:, column] for block in self._blocks]
-        return self.kernels.joined(parts, np.dtype(np.float64))
+        return self.kernels.joined([b.projection[:, column] for b in self._blocks], np.float64)
 
     def put_labels(self, labels: NDArray[np.int32]) -> None:
         """Set the labels of all rows."""

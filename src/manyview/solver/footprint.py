@@ -6,7 +6,7 @@ a block; and, for smoothed rows, the mean rows around the anchors. The rest is s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -72,6 +72,12 @@ class Footprint:
             return always + made + starts
         copied = few * (self.view_row + self.made_row + ROW_BYTES)
         return always + copied + max(starts, made + self._of_blocks(n, block_rows))
+
+    def bytes_on_host(self, block_rows: int) -> float:
+        """The same for the host where a device passes over all samples: it holds the subset."""
+        few = replace(self, n_samples=self.n_subset)
+        copied = 0 if self.n_subset == self.n_samples else self.n_subset * self.view_row
+        return few.bytes_held(block_rows) + copied + self.n_samples * ROW_BYTES
 
     @property
     def _anchor_graph(self) -> int:

@@ -73,7 +73,7 @@ def is_plain(view: ViewRows) -> bool:
     return not isinstance(view.values, SparseRows) and all(part is None for part in parts)
 
 
-def stored(view: ViewRows) -> Any:
+def raw_rows(view: ViewRows) -> Any:
     """map(ℓ x) in the type that it is stored in, where nothing has to be computed."""
     is_plain = view.map is None and view.level is None and view.absent is None
     return opened(view.values) if is_plain else mapped(view)
