@@ -15,7 +15,7 @@ LAYERS = (
     *("_version", "exceptions", "utils", "metrics"),
     *("data", "kernels", "engines", "solver"),
     *("base", "persistence", "datasets", "model_selection", "reliability", "inspection", "report"),
-    *("baselines", "omvcdr", "cost", "io", "study", "cli"),
+    *("cluster", "baselines", "omvcdr", "cost", "io", "study", "cli"),
 )
 MOST_ROOT_MODULES = 6
 MOST_MODULES = 15  # of a folder; only the methods to compare with are more

@@ -15,8 +15,8 @@ import manyview
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-FOR_USERS = [*PROJECT["dependencies"], *(one for extra in ("plots", "files", "fetch", "omics")
-             for one in EXTRAS[extra])]  # fmt: skip
+OF_USERS = ("plots", "files", "fetch", "dask", "omics")
+FOR_USERS = [*PROJECT["dependencies"], *(one for extra in OF_USERS for one in EXTRAS[extra])]
 TRIED = [*PROJECT["dependencies"], *(one for extra in ("plots", "files", "fetch", "test")
          for one in EXTRAS[extra] if not one.startswith("manyview["))]  # fmt: skip
 IMPORTED_AS = {"scikit-learn": "sklearn"}

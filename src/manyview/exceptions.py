@@ -4,6 +4,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 __all__ = [
     "CheckpointError",
+    "ClusterError",
     "ConvergenceWarning",
     "DataWarning",
     "DeclinedError",
@@ -47,6 +48,10 @@ class CheckpointError(ValueError):
 
 class MemoryLimitError(MemoryError):
     """A fit would need more than `memory_limit`; nothing was computed yet."""
+
+
+class ClusterError(RuntimeError):
+    """A cluster of computers cannot go on with a fit; the message says what to do."""
 
 
 class DataWarning(UserWarning):

@@ -25,6 +25,7 @@ from manyview.base import (
     GPU,
     LIMIT,
     NONE,
+    Allowed,
     MultiViewClusterer,
     Weights,
     check_fixed,
@@ -43,9 +44,19 @@ from manyview.base import (
     validate_views,
     warn_of_doubts,
 )
+from manyview.cluster import lazy
+from manyview.cluster.fit import fit_on_cluster, refuse_batches, refuse_on_cluster
+from manyview.cluster.sample import clone_with_client, with_sample
 from manyview.data.tensors import as_given
 from manyview.data.views import MultiViewData, is_list_of_views
-from manyview.engines import Engine, choose_batches, choose_engine, choose_passes
+from manyview.engines import (
+    Engine,
+    choose_batches,
+    choose_engine,
+    choose_passes,
+    choose_sharded,
+)
+from manyview.engines.cluster import is_cluster
 from manyview.engines.device import OnDevice
 from manyview.engines.memory import InMemory
 from manyview.engines.replay import ReplayEngine
@@ -81,6 +92,7 @@ from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray
 
 # of partial_fit: they say where and how it is computed, not what
+CLUSTER = Allowed("the address of a Dask scheduler, or a Client of Dask", is_cluster)
 FREE_PARAMETERS = ("random_state", "engine", "device", "tf32", "n_jobs", "memory_limit", "verbose")
 
 
@@ -139,18 +151,21 @@ class OMVCDR(
         decrease so far.
     random_state : int, RandomState or None, default=None
         Seed of the starts and of the order of the label sweeps.
-    engine : {"auto", "memory", "stream"}, default="auto"
-        Where the rows are kept. "stream" is out-of-core: views stay on disk and are read block by
-        block. "auto" streams if views on disk are larger than half of the memory, or than
-        `memory_limit`, or if views do not fit on a device.
+    engine : {"auto", "memory", "stream", "dask"}, address or Client, default="auto"
+        Where the rows are kept. "dask" is a cluster: that of the current client of Dask, or else
+        processes of this machine; the address of a scheduler or a client names another. Views are
+        then Dask collections or files, and stay where they are. "stream" is out-of-core: views
+        stay on disk and are read block by block. "auto" streams if views on disk are larger than
+        half of the memory, or than `memory_limit`, or if views do not fit on a device.
     device : {"auto", "cpu", "cuda", "mps", "torch"}, default="auto"
         Device that computes: a GPU needs torch; of several, one is called "cuda:1" and so on.
         "auto" takes one if there is one that torch can use, and the views are on it, or have at
         least 10⁸ values and fit into its memory. Views that do not fit on the one asked for are
         copied there in each pass. "torch" runs the kernels of the GPU on the CPU.
-    label_step : {"auto", "sequential", "parallel"}, default="auto"
+    label_step : {"auto", "sequential", "parallel", "sharded"}, default="auto"
         Whether samples move to other clusters one by one, or in batches with the statistics
-        frozen in between. "auto" is parallel on a GPU. Starts, and what is left at the end, are
+        frozen in between; if sharded, parts of the rows do so at the same time. "auto" is parallel
+        on a GPU. Starts, and what is left at the end, are
         always sequential. Labels depend on the step, never on threads or blocks.
     n_passes : {"auto", 1, 2}, default="auto"
         Passes over the views in an iteration on all samples, after starts on a subset. With one,
@@ -259,9 +274,9 @@ class OMVCDR(
     max_iter: int = param(100, COUNT)
     tol: float = param(1e-5, number(least=0))
     random_state: int | np.random.RandomState | None = None
-    engine: str = param("auto", one_of("auto", "memory", "stream"))
+    engine: Any = param("auto", either(one_of("auto", "memory", "stream", "dask"), CLUSTER))
     device: str = param("auto", either(one_of("auto", "cpu", "cuda", "mps", "torch"), GPU))
-    label_step: str = param("auto", one_of("auto", "sequential", "parallel"))
+    label_step: str = param("auto", one_of("auto", "sequential", "parallel", "sharded"))
     n_passes: int | str = param("auto", one_of("auto", 1, 2))
     tf32: bool = param(False, FLAG)
     n_jobs: int | None = param(None, either(NONE, COUNT))
@@ -313,12 +328,19 @@ class OMVCDR(
         self
         """
         check_parameters(self)
+        if is_cluster(self.engine):
+            refuse_on_cluster(sample_weight=sample_weight, present=present, checkpoint=checkpoint)
+            on_step = sklearn_callbacks(self, make_callback(callback, self.verbose), X)
+            with on_step as notify:
+                fit_on_cluster(self, X, notify, getattr(callback, "on_parts", None))
+            return self
         data = validate_views(self, X, present=present)
         warn_of_doubts(self, data)
         weights = checked_weights(sample_weight, data.n_samples, min_samples(self))
         k = self._count_clusters(data[weights.counted])
         rng = generator(self.random_state)
-        rows = self._choose_engine(data)
+        sharded = choose_sharded(self.engine, self.device, self.label_step)
+        rows = sharded or self._choose_engine(data)
         asked = {**self.get_params(deep=False), "n_clusters": k}
         on_step = sklearn_callbacks(self, make_callback(callback, self.verbose), X)
         with ExitStack() as stack:
@@ -405,6 +427,7 @@ class OMVCDR(
         -------
         self
         """
+        refuse_batches(self.engine)
         if not hasattr(self, "_fitted"):
             self.fit(X, sample_weight=sample_weight, present=present)
             self._batches = self._learn(self._data, self._weights)
@@ -460,6 +483,8 @@ class OMVCDR(
         -------
         ndarray of shape (n_samples,), int32
         """
+        if lazy.is_elsewhere(X):
+            return lazy.apply_lazily(self, lazy.labels_of, X, np.int32)
         engine, _ = self._label(X, present)
         return as_given(engine.views, engine.gather("labels"))
 
@@ -477,6 +502,8 @@ class OMVCDR(
         -------
         ndarray of shape (n_samples, Σ d_p)
         """
+        if lazy.is_elsewhere(X):
+            return lazy.apply_lazily(self, lazy.embedding_of, X, None, self._n_features_out)
         engine, fitted = self._label(X, present)
         fitted.embed(engine)
         return as_given(engine.views, engine.gather("projection"))
@@ -588,8 +615,9 @@ class OMVCDR(
             subset: 1 is the same cluster each time; below 0.6 it does not come back. NaN for a
             cluster without a sample in the subset, and if there are too few samples.
         """
-        data, settings = self._data_of_fit(X), self._settings(self.n_clusters_)
-        return cluster_stability(data, self.labels_, settings, generator(self.random_state))
+        own = with_sample(self)
+        data, settings = own._data_of_fit(X), self._settings(self.n_clusters_)
+        return cluster_stability(data, own.labels_, settings, generator(self.random_state))
 
     def score_samples(self, X: Any, *, present: Any = None) -> FloatArray:
         """Opposite of the outlier score of each sample: the lower, the more unusual.
@@ -609,6 +637,8 @@ class OMVCDR(
         ndarray of shape (n_samples,)
             At most 0. A sample below `-outlier_threshold_` is unlike all clusters.
         """
+        if lazy.is_elsewhere(X):
+            return lazy.apply_lazily(self, lazy.normality_of, X, np.float64)
         engine, _ = self._label(X, present)
         return as_given(engine.views, -outlier_scores(engine, self._outliers))
 
@@ -663,7 +693,8 @@ class OMVCDR(
         >>> model.explain().view_weights.shape
         (3, 2)
         """
-        return explain_fit(self, self._data_of_fit(X))
+        own = with_sample(self)
+        return explain_fit(own, own._data_of_fit(X))
 
     def rank_features(self, X: Any = None) -> DataFrame:
         """Compare every feature in every cluster with the other samples.
@@ -689,8 +720,9 @@ class OMVCDR(
         >>> OMVCDR(n_clusters=3, random_state=0).fit(data).rank_features().columns[:4].tolist()
         ['cluster', 'rank', 'view', 'feature']
         """
-        data = self._data_of_fit(X)
-        return rank_features(profile_views(self, data), data, self.labels_)[0]
+        own = with_sample(self)
+        data = own._data_of_fit(X)
+        return rank_features(profile_views(own, data), data, own.labels_)[0]
 
     def report(
         self,
@@ -729,7 +761,8 @@ class OMVCDR(
         from manyview.report.fit import describe_fit
 
         given = {"truth": truth, "meta": meta, "time": time, "event": event, "batch": batch}
-        write_report(path, describe_fit(self, self._data_of_fit(X), **given))
+        own = with_sample(self)
+        write_report(path, describe_fit(own, own._data_of_fit(X), **given))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted model to a file, atomically.
@@ -741,8 +774,9 @@ class OMVCDR(
             attributes, not the views; equal models give equal bytes. A `random_state` that is a
             generator is stored as None, and metadata requests are not stored.
         """
-        self._assess()
-        save_model(self, path)
+        own = with_sample(self)
+        own._assess()
+        save_model(own, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -796,7 +830,8 @@ class OMVCDR(
         return fitted
 
     def _choose_engine(self, data: MultiViewData, *, is_read_once: bool = False) -> InMemory:
-        given = (self.engine, self.device, data, self.memory_limit)
+        engine = "auto" if is_cluster(self.engine) else self.engine
+        given = (engine, self.device, data, self.memory_limit)
         return choose_engine(*given, tf32=self.tf32, is_read_once=is_read_once)
 
     def _threads(self, data: MultiViewData, k: int) -> AbstractContextManager[None]:
@@ -828,13 +863,13 @@ class OMVCDR(
 
     def _assess(self) -> None:
         """Set what the labels are worth, and forget the views that it needed."""
-        if "_margins" not in vars(self):
-            return
         if "_assessment" in vars(self):
             self.structure_, calibration = self._assessment.result()
             if calibration is not None:
                 self._calibration = calibration
             del self._assessment
+        if "_margins" not in vars(self):
+            return
         margins = self.__dict__.pop("_margins")
         found = Assignment(self.labels_, margins, self.labels_)
         self.confidence_ = self._calibrated(found).confidence
@@ -855,6 +890,8 @@ class OMVCDR(
     def confidence_(self) -> FloatArray:
         """Confidence of each label; computed on first access."""
         self._assess()
+        if "_sample" in vars(self):
+            return lazy.apply_lazily(self, lazy.confidence_of, self._data, np.float64)
         if "confidence_" not in vars(self):
             msg = "There is no confidence_: expected a fitted model. Call fit first."
             raise AttributeError(msg)
@@ -920,8 +957,14 @@ class OMVCDR(
             raise ViewError(msg)
         return data
 
+    def __sklearn_clone__(self) -> OMVCDR:
+        """An unfitted copy with the same client, which cannot be copied."""
+        return clone_with_client(self, super().__sklearn_clone__)
+
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the views."""
+        if "_sample" in vars(self):
+            return with_sample(self).__getstate__()
         self._assess()  # needs them
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name not in ("_data", "_weights")}

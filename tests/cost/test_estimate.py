@@ -214,6 +214,19 @@ def test_an_estimate_reads_as_a_sentence(monkeypatch):
     assert "and 30 MB" in str(replace(told, memory_bytes=3e7))
 
 
+def test_a_cluster_divides_what_grows_with_the_samples():
+    shapes = [(10**7, 20), (10**7, 30)]
+    few, many = (
+        estimate_cost(shapes, 4, "dask", n_workers=n, scale=None, n_init=1) for n in (1, 64)
+    )
+    assert (many.engine, many.n_workers) == ("dask", 64)
+    assert few.seconds > 5 * many.seconds
+    assert many.view_bytes == 10**7 * 50 * 4
+    assert "on 64 workers of one thread" in str(many)
+    with pytest.raises(ValueError, match="expected engine='dask'"):
+        estimate_cost(shapes, 4, n_workers=2)
+
+
 @pytest.mark.usefixtures("few_rows")
 @pytest.mark.parametrize("engine", ["auto", "stream"])
 def test_a_device_is_tried_and_its_memory_told(arrays, engine):

@@ -27,7 +27,7 @@ def test_the_extras_are_those_of_the_project():
     for library, extra in EXTRAS.items():
         if library == "requests":  # pooch needs it for downloads
             continue
-        listed = [re.split(r"[<>=]", one)[0] for one in extras["optional-dependencies"][extra]]
+        listed = [re.split(r"[<>=\[]", one)[0] for one in extras["optional-dependencies"][extra]]
         assert library in listed
 
 

@@ -25,11 +25,14 @@ from manyview.cli.folder import (
     SETTINGS,
     data_unchanged,
     run_folder,
+    write_parts,
     write_tables,
 )
 from manyview.cli.inputs import (
     FitRequest,
     Inputs,
+    looked_at,
+    names_of,
     portable,
     read_config,
     read_files,
@@ -54,9 +57,10 @@ from manyview.cli.options import (
     split_names,
 )
 from manyview.cli.progress import fit_bar
-from manyview.cli.terminal import show_found, show_matching, show_notes, show_result
+from manyview.cli.terminal import show_found, show_matching, show_notes, show_result, workers_of
 from manyview.cost import estimate_cost
 from manyview.data.rows import Rows
+from manyview.engines.cluster import is_cluster, open_client
 from manyview.exceptions import NotEnoughSamplesError
 from manyview.io import LoadedViews
 from manyview.omvcdr import OMVCDR
@@ -97,6 +101,10 @@ EXAMPLES = """
   manyview fit 'img_*.npy' txt.h5::vectors --clusters 100 --memory 8GB
 
   manyview fit img.parquet::vector txt.parquet::vector --clusters 100 --id product_id
+
+[bold]A cluster[/], whose workers read the files; without --scheduler, processes of this machine:
+
+  manyview fit 'img/*.parquet::vector' txt.zarr --clusters 100 --scheduler tcp://host:8786
 
 [bold]One file[/] with all views, or a folder of files:
 
@@ -140,7 +148,7 @@ def fit_run(
         Summary of plain values.
     """
     model = request.estimator()
-    with run_folder(out) as folder:
+    with run_folder(out) as folder, workers_of(model, console):
         with console.status("reading"):
             inputs = read(request)
         views = inputs.views
@@ -149,12 +157,14 @@ def fit_run(
         show_notes(views.notes, console)
         seconds, warned = _fit(model, views, out / PASSES, console)
         with data_unchanged(views.data, out):
+            all_labels = model.labels_
+            model, inputs = looked_at(model, inputs)
             notes = list(dict.fromkeys([*views.notes, *warned, *inputs.notes]))
             with console.status("describing"):
-                explanation = model.explain(views.data)
+                explanation = model.explain(inputs.views.data)
                 result = describe_fit(
                     model,
-                    views.data,
+                    inputs.views.data,
                     command=request.command,
                     sources=_sources(views),
                     matching=views.matching,
@@ -168,9 +178,10 @@ def fit_run(
                     images=inputs.images,
                     explanation=explanation,
                 )
-                left_out = write_tables(folder, model, explanation, views.data)
+                left_out = write_tables(folder, model, explanation, inputs.views.data)
                 result["notes"] += left_out
         _write(folder, model, result)
+        write_parts(folder / "labels.parquet", all_labels, names_of(views))
         _write_settings(folder / SETTINGS, request, out)
     notes = result["notes"]
     show_notes(notes[len(views.notes) :], console)
@@ -200,9 +211,19 @@ def estimate_run(request: FitRequest, console: Console) -> dict[str, Any]:
     show_matching(loaded.matching, console)
     show_notes(loaded.notes, console)
     with console.status("fitting some of the samples"):
-        cost = estimate_cost(loaded.data, **model.get_params(deep=False))
+        cost = estimate_cost(
+            loaded.data, n_workers=_n_workers(model), **model.get_params(deep=False)
+        )
     console.print(str(cost), highlight=False)
     return {**asdict(cost), "sentence": str(cost)}
+
+
+def _n_workers(model: OMVCDR) -> int | None:
+    """Workers of the cluster of a fit; None: it has none, or they are not there yet."""
+    if not is_cluster(model.engine) or model.engine == "dask":
+        return None if model.engine != "dask" else model.n_jobs
+    with open_client(model.engine) as (client, _):
+        return len(client.scheduler_info()["workers"])
 
 
 def _fit(
@@ -216,7 +237,8 @@ def _fit(
     if isinstance(k, int) and k > n_samples:
         msg = f"--clusters is {k}, and there are {n_samples} samples; set a smaller number."
         raise NotEnoughSamplesError(msg)
-    is_long = any(isinstance(view, Rows) for view in loaded.data.views)
+    is_elsewhere = is_cluster(model.engine)
+    is_long = not is_elsewhere and any(isinstance(view, Rows) for view in loaded.data.views)
     if is_checkpoint(passes):
         resuming = "Resuming an earlier run that was stopped."
         replacing = "The folder has an unfinished run with rows on disk; this one replaces it."
@@ -396,9 +418,13 @@ def command(
     seed: Seed = 0,
     jobs: Jobs = None,
     engine: Annotated[
-        Literal["auto", "memory", "stream"],
-        clustering(help="Where rows are kept: in memory, or on disk."),
+        Literal["auto", "memory", "stream", "dask"],
+        clustering(help="Where rows are kept: in memory, on disk, or on a Dask cluster."),
     ] = "auto",
+    scheduler: Annotated[
+        str | None,
+        clustering(metavar="ADDRESS", help="Dask scheduler, such as tcp://host:8786."),
+    ] = None,
     device: Annotated[
         str,
         clustering(metavar="NAME", help="auto, cpu, or cuda for a GPU, which needs torch."),
@@ -438,6 +464,7 @@ def command(
         engine=engine,
         device=device,
         memory=memory,
+        scheduler=scheduler,
         command=shlex.join(["manyview", *sys.argv[1:]]),
         settings=_settings(context, paths, out),
     )

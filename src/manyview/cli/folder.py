@@ -15,7 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from manyview.data.views import MultiViewData
@@ -128,6 +130,8 @@ def _finish_moves(out: Path) -> None:
         return
     left = [name for name in ALL_FILES if (complete / name).exists()]
     for name in left:
+        if (out / name).is_dir():  # parts of a fit on a cluster
+            shutil.rmtree(out / name)
         (out / name).unlink(missing_ok=True)
     for name in left:
         if (complete / name).stat().st_size:
@@ -218,3 +222,18 @@ def write_table(path: Path, table: pd.DataFrame) -> tuple[str, ...]:
             return write_labels(temporary, table)
         table.to_parquet(temporary, index=False)
     return ()
+
+
+def write_parts(path: Path, labels: Any, names: pd.Index) -> None:
+    """Write labels that are on a cluster as parts of a Parquet folder, one after the other."""
+    if isinstance(labels, np.ndarray):
+        return
+    path.unlink()  # that of the sample
+    path.mkdir()
+    start = 0
+    for number, block in enumerate(labels.blocks):
+        own = np.asarray(block.compute())
+        sample = names[start : start + len(own)]
+        start += len(own)
+        table = pd.DataFrame({"sample": sample, "cluster": own})
+        table.to_parquet(path / f"part-{number:05d}.parquet", index=False)

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+from sklearn import config_context
 
 from manyview.base import check_parameters
+from manyview.cluster.sample import with_sample
 from manyview.data.batches import center_batches
 from manyview.engines import is_too_large
+from manyview.engines.cluster import is_cluster
 from manyview.exceptions import ViewError
 from manyview.inspection.survival_columns import read_events, read_times
 from manyview.io import LoadedViews, Meta, open_views, read_meta, read_views
@@ -62,6 +65,8 @@ class FitRequest:
         The command line, for the report.
     settings : mapping, optional
         Options of the command line, for the file that repeats the run.
+    scheduler : str, optional
+        Address of a Dask scheduler, on whose workers the fit runs.
     """
 
     paths: Sequence[Path]
@@ -90,6 +95,12 @@ class FitRequest:
     memory: str | None = None
     command: str | None = None
     settings: Mapping[str, Any] | None = None
+    scheduler: str | None = None
+
+    @property
+    def where(self) -> str:
+        """`engine` of OMVCDR: the scheduler, if there is one."""
+        return self.engine if self.scheduler is None else self.scheduler
 
     def estimator(self) -> OMVCDR:
         """Make the estimator, and check its parameters.
@@ -106,7 +117,7 @@ class FitRequest:
             n_init=self.starts,
             max_iter=self.max_iter,
             n_jobs=self.jobs,
-            engine=self.engine,
+            engine=self.where,
             device=self.device,
             memory_limit=None if self.memory is None else _n_bytes(self.memory),
             random_state=self.seed,
@@ -215,6 +226,9 @@ def _by_batch(
 
 def read_files(request: FitRequest) -> LoadedViews:
     """Read tables, or open arrays that stay on disk, which are not transposed or imputed."""
+    if is_cluster(request.where):
+        with config_context(assume_finite=True):  # workers check the rows that they read
+            return _open_on_disk(request)
     is_on_disk = request.engine == "stream" or any(map(is_pattern, request.paths))
     if not is_on_disk and not _are_large_arrays(request):
         return read_views(
@@ -228,12 +242,17 @@ def read_files(request: FitRequest) -> LoadedViews:
             by_position=request.by_position,
             names=request.names,
         )
+    return _open_on_disk(request)
+
+
+def _open_on_disk(request: FitRequest) -> LoadedViews:
+    """Open arrays that stay on disk."""
     tabular = ("samples", "nan")
     asked = [f"--{name}" for name in tabular if getattr(request, name) != getattr(FitRequest, name)]
     if asked:
         msg = (
-            f"{' and '.join(asked)}: only for tables; with --engine stream or a pattern, rows "
-            "stay on disk as they are. Remove these options."
+            f"{' and '.join(asked)}: only for tables; with --engine stream or dask, or a pattern, "
+            "rows stay on disk as they are. Remove these options."
         )
         raise ViewError(msg)
     return open_views(
@@ -351,3 +370,22 @@ def _seen_from(folder: Path, path: str) -> str:
         return Path(os.path.relpath(whole, folder.resolve())).as_posix()
     except ValueError:
         return whole
+
+
+def looked_at(model: OMVCDR, inputs: Inputs) -> tuple[OMVCDR, Inputs]:
+    """What is described: the fit, or a sample of it where the rows are on a cluster."""
+    own = with_sample(model)
+    if own is model:
+        return model, inputs
+    sample = vars(model)["_sample"]
+    rows, n_samples = sample.rows, inputs.views.data.n_samples
+    data = replace(sample.data, sample_names=names_of(inputs.views)[rows])
+    note = f"The report and labels.csv have {len(rows)} of {n_samples} samples, drawn at random."
+    views = replace(inputs.views, data=data)
+    meta, truth = inputs.meta, inputs.truth
+    if meta is not None:
+        meta = replace(meta, table=meta.table.iloc[rows])
+    if truth is not None:
+        truth = truth.iloc[rows]
+    notes = (*inputs.notes, *([note] if len(rows) < n_samples else []))
+    return own, replace(inputs, views=views, meta=meta, truth=truth, notes=notes)

@@ -52,6 +52,11 @@ def fit_bar(console: Console, title: str = "OMVCDR") -> Iterator[OnStep]:
                 description=_state(progress, pace.left(progress)),
             )
 
+        def on_parts(n_done: int, n_parts: int) -> None:
+            display.update(task, fields={"parts": f"{n_done} of {n_parts} parts"})
+            display.update(task, total=n_parts, completed=n_done)
+
+        setattr(on_step, "on_parts", on_parts)  # noqa: B010 -- of a fit on a cluster
         yield on_step
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from rich import box, markup
 from rich.console import Console
 from rich.table import Table
 
+from manyview.engines.cluster import is_cluster, open_client
+from manyview.omvcdr import OMVCDR
 from manyview.report.truth import MEASURES
 from manyview.report.wording import tell_findings, title_of
 
@@ -242,3 +245,16 @@ def _table(*titles: str, n_texts: int = 2) -> Table:
             title, justify="left" if j < n_texts else "right", overflow="fold", no_wrap=j >= n_texts
         )
     return table
+
+
+@contextmanager
+def workers_of(model: OMVCDR, console: Console) -> Iterator[None]:
+    """Connect an estimator to its cluster, if it has one, and print where to watch it."""
+    if not is_cluster(model.engine):
+        yield
+        return
+    with open_client(model.engine, model.n_jobs) as (client, _), client.as_current():
+        model.engine = client
+        n_workers = len(client.scheduler_info()["workers"])
+        console.print(f"{n_workers} workers; dashboard: {client.dashboard_link}", highlight=False)
+        yield

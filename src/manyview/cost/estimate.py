@@ -17,15 +17,19 @@ from manyview.base import check_parameters, validate_views
 from manyview.cost.calibration import Trial, calibrate, count_rows, some_rows
 from manyview.cost.disk import Storage
 from manyview.data.opening import open_rows
+from manyview.data.partitions import PartitionedViews
 from manyview.data.rows import Rows
 from manyview.data.views import MultiViewData
 from manyview.engines import choose_device, choose_engine, is_too_large, rows_per_block
+from manyview.engines.cluster import is_cluster
 from manyview.engines.device import OnDevice
+from manyview.engines.parts import rows_per_part
 from manyview.engines.streaming import Plan, default_limit
 from manyview.exceptions import ViewError
 from manyview.omvcdr import OMVCDR
 from manyview.solver.fitting import count_subset
 from manyview.utils.memory import installed_memory
+from manyview.utils.threads import n_cores
 
 STREAM_BLOCKS = 3  # of the views: in computation, read, and being read
 FEWER = 4  # times: of the second fit on a device
@@ -50,6 +54,8 @@ class CostEstimate:
         Engine that will be used.
     n_samples, n_clusters : int
         Size of the fit.
+    n_workers : int
+        Workers of a cluster; 0: none. Their memory is that of all.
     device : str
         Device that computes.
     device_bytes : float
@@ -63,11 +69,14 @@ class CostEstimate:
     engine: str
     n_samples: int
     n_clusters: int
+    n_workers: int = 0
     device: str = "cpu"
     device_bytes: float = 0.0
 
     def __str__(self) -> str:
         """One sentence; a second one if the machine has less memory."""
+        if self.n_workers:
+            return self._of_workers()
         read = f", read {self.n_reads} times" if self.n_reads else ""
         there = f", device='{self.device}' and {_size(self.device_bytes)} of its memory"
         text = (
@@ -81,13 +90,24 @@ class CostEstimate:
             text += f" This machine has {_size(installed_memory())}."
         return text
 
+    def _of_workers(self) -> str:
+        """The sentence of a fit on a cluster."""
+        each = (self.memory_bytes + self.view_bytes) / self.n_workers
+        return (
+            f"About {_duration(self.seconds)} on {self.n_workers} workers of one thread, and "
+            f"{_size(each)} of memory on each, with {_size(self.view_bytes)} of views: "
+            f"{self.n_samples:,} samples, {self.n_clusters:,} clusters. Reading the views and the "
+            "network are not counted."
+        )
+
 
 def estimate_cost(
     X: Any,
     n_clusters: int | Literal["auto"],
-    engine: str = "auto",
+    engine: Any = "auto",
     *,
     dtype: DTypeLike = np.float32,
+    n_workers: int | None = None,
     **parameters: Any,
 ) -> CostEstimate:
     """Estimate the time and memory of a fit from a fit of some samples.
@@ -99,10 +119,13 @@ def estimate_cost(
         simulated, in files if they are to be streamed.
     n_clusters : int or "auto"
         As in OMVCDR.
-    engine : {"auto", "memory", "stream"}, default="auto"
+    engine : {"auto", "memory", "stream", "dask"}, default="auto"
         As in OMVCDR.
     dtype : dtype, default=float32
         Type of the views, if shapes are given.
+    n_workers : int, optional
+        Workers of a cluster, as fast as one thread of this machine; only with engine="dask", where
+        None is one for each core.
     **parameters
         Other parameters of OMVCDR.
 
@@ -120,6 +143,13 @@ def estimate_cost(
     """
     model = OMVCDR(n_clusters, engine=engine, **parameters)
     check_parameters(model)
+    if is_cluster(engine):
+        return _of_cluster(X, np.dtype(dtype), model, n_workers or n_cores())
+    if n_workers is not None:
+        msg = f"n_workers={n_workers} was given with engine={engine!r}; expected engine='dask'."
+        raise ValueError(msg)
+    if model.label_step == "sharded":  # takes about as long
+        model.label_step = "parallel"
     if _are_shapes(X):
         return _of_shapes(X, np.dtype(dtype), model)
     with config_context(assume_finite=True):  # the calibration checks its own rows
@@ -210,6 +240,38 @@ def _of_shapes(
         trial = _try(model, target, some, n, is_checked=False)
         on_disk = Storage(0, n * sum(widths) * dtype.itemsize, tuple(files))
         return _extrapolate(trial, n, target, on_disk)
+
+
+def _of_cluster(X: Any, dtype: np.dtype[Any], model: OMVCDR, n_workers: int) -> CostEstimate:
+    """What one thread takes for simulated blobs; what grows with the rows is divided."""
+    from manyview.datasets import make_multiview_blobs
+
+    if _are_shapes(X):
+        shapes = X
+    else:
+        views = PartitionedViews.of(X)
+        shapes, dtype = [view.shape for view in views.parts_of], views.dtype
+    n, widths = shapes[0][0], [d for _, d in shapes]
+    stored = np.result_type(dtype, np.float32)
+    row_bytes = sum(widths) * stored.itemsize
+    k = model.n_clusters if isinstance(model.n_clusters, int) else 10
+    blobs = make_multiview_blobs(
+        count_rows(n, row_bytes, k),
+        widths,
+        n_clusters=k,
+        separation=SEPARATION,
+        dtype=stored,
+        random_state=0,
+    ).data
+    given = {"engine": "memory", "n_passes": 1, "n_jobs": 1, "label_step": "parallel"}
+    own = OMVCDR(**{**model.get_params(deep=False), **given})
+    trial = calibrate(own, "memory", blobs, n, is_checked=False)
+    fixed, growing = trial.seconds_for(n)
+    target = _Target("memory", "cpu", None, None)
+    whole = _extrapolate(trial, n, target, Storage(n * row_bytes, 0, ()))
+    at_once = min(n_workers, -(-n // rows_per_part(n, row_bytes)))
+    seconds = fixed + growing / at_once
+    return replace(whole, seconds=seconds, engine="dask", n_workers=n_workers)
 
 
 def _saved(X: NDArray[Any], file: Path, dtype: np.dtype[Any]) -> Rows:

@@ -47,6 +47,7 @@ Result = TypeVar("Result", contravariant=True)
 N_BATCHES = 4
 LARGE = 100_000_000  # values from which on a GPU gains
 MORE_BATCHES = 4  # times as many where F rose
+FEWER_SHARDS = 8  # times fewer that move at once, there
 
 ROW_BYTES = 20  # weight, group and label of a sample
 BLOCK_BYTES = 1 << 25  # enough rows for efficient BLAS, few enough for small temporaries
@@ -60,6 +61,9 @@ class Carry(Protocol[Result]):
 
     def after(self, result: Result, /) -> Self:
         """For the next batch."""
+
+    def joined(self, result: Result, /) -> Self:
+        """For the shards that follow all those of this result."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,8 @@ class Batches:
     n_batches: int = N_BATCHES
 
     def finer(self) -> Batches:
-        """More batches, one after the other."""
-        return Batches(1, MORE_BATCHES * self.n_batches)
+        """More batches, of fewer shards at a time."""
+        return Batches(max(self.n_shards // FEWER_SHARDS, 1), MORE_BATCHES * self.n_batches)
 
     def rows_at_once(self, n_samples: int, unit: int) -> int:
         """Consecutive rows of a batch: a power of two times as many as a block in memory has."""
@@ -171,12 +175,14 @@ class Engine(Protocol):
         seed: int,
         *shared: object,
         row_filter: RowFilter | None = None,
+        until: Callable[[T], bool] = lambda carry: False,
     ) -> T:
         """Visit all chunks in a random order by `seed`, passing a carry from one to the next.
 
         A visit gets (block, kernels, carry, order of the rows in the chunk, *shared). With a
         `row_filter(block, kernels, carry, *shared)`, only the rows that it selects before the first
-        visit are gathered from all blocks and visited, in a random order by `seed`.
+        visit are gathered from all blocks and visited, in a random order by `seed`. It ends early
+        once `until(carry)` holds.
         """
 
     def scan_batches(
@@ -262,8 +268,27 @@ def choose_engine(
     return InMemory(kernels)
 
 
-def choose_batches(label_step: str, engine: Engine) -> Batches | None:
+def choose_sharded(engine: str, device: str, label_step: str) -> Any:
+    """An engine in memory whose rows are in parts, as on a cluster; None for other label steps."""
+    if label_step != "sharded":
+        return None
+    from manyview.engines.sharded import ShardedMemory
+
+    if engine == "stream" or device not in ("auto", "cpu"):
+        msg = (
+            f"label_step='sharded' was asked for with engine={engine!r} and device={device!r}; "
+            "expected rows in memory or on a cluster. Use engine='memory' and device='cpu', or "
+            "another label_step."
+        )
+        raise ValueError(msg)
+    return ShardedMemory(choose_kernels("cpu"))
+
+
+def choose_batches(label_step: str, engine: Any) -> Batches | None:
     """Batches of a parallel label step; None for a sequential one."""
+    n_parts = getattr(engine, "n_parts", None)
+    if n_parts is not None:
+        return Batches(n_parts)
     is_parallel = label_step == "parallel" or (label_step == "auto" and engine.kernels.is_parallel)
     return Batches() if is_parallel else None
 

@@ -47,8 +47,7 @@ class InMemory:
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
         """Split the rows into blocks of whole chunks; views on disk are read."""
-        self._data = self._loaded(data)
-        self.n_samples = data.n_samples
+        self._data, self.n_samples = self._loaded(data), data.n_samples
         self._unit_rows = rows_per_block(sum(data.n_features) * data.dtype.itemsize)
         if self._block_rows is None:
             self._block_rows = self._unit_rows
@@ -116,8 +115,7 @@ class InMemory:
             return tuple(self._blocks)
         chosen = np.sort(rng.choice(self.n_samples, n_rows, replace=False))
         slices = list(self._row_slices())
-        cuts = np.searchsorted(chosen, [rows.stop for rows in slices])
-        parts = np.split(chosen, cuts[:-1])
+        parts = np.split(chosen, np.searchsorted(chosen, [rows.stop for rows in slices])[:-1])
         return tuple(
             take_rows_of(block, part - rows.start)
             for block, rows, part in zip(self._blocks, slices, parts, strict=True)
@@ -154,8 +152,7 @@ class InMemory:
         total = next((total for its, total in self._grams if are_alike(its, rows)), None)
         if total is None:
             total = self.kernels.gram(rows)
-            most = max(GRAM_BYTES // total.nbytes, 1)
-            self._grams = [*self._grams, (rows, total)][-most:]
+            self._grams = [*self._grams, (rows, total)][-max(GRAM_BYTES // total.nbytes, 1) :]
         factor = factors(rows)
         return total * factor[:, None] * factor
 
@@ -215,6 +212,7 @@ class InMemory:
         seed: int,
         *shared: object,
         row_filter: RowFilter | None = None,
+        until: Callable[[T], bool] = lambda carry: False,
     ) -> T:
         """Visit the chunks in an order drawn from `seed`, their rows from (seed, chunk)."""
         if row_filter is not None:
@@ -230,6 +228,8 @@ class InMemory:
             order = np.random.default_rng((seed, chunk)).permutation(len(part.labels))
             part, carry = visit(part, self._one_by_one, carry, order, *shared)
             self._push(block, rows, part.labels)
+            if until(carry):
+                break
         return carry
 
     def scan_batches(
@@ -452,8 +452,8 @@ class InMemory:
         def pick(block: Block) -> NDArray[np.bool_]:
             return self.kernels.to_host(row_filter(block, self.kernels, carry, *shared))
 
-        chosen = np.flatnonzero(np.concatenate(list(self._map(pick, self._blocks))))
-        chosen = np.random.default_rng(seed).permutation(chosen)
+        found = np.flatnonzero(np.concatenate(list(self._map(pick, self._blocks))))
+        chosen = np.random.default_rng(seed).permutation(found)
         at_once = rows_per_block(max(self._blocks[0].projection[:1].nbytes, 1))
         for start in range(0, len(chosen), at_once):
             rows, order = np.unique(chosen[start : start + at_once], return_inverse=True)

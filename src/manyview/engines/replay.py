@@ -143,13 +143,14 @@ class ReplayEngine:
         seed: int,
         *shared: object,
         row_filter: RowFilter | None = None,
+        until: Callable[[T], bool] = lambda carry: False,
     ) -> T:
         """Visit all chunks, or replay the recorded result."""
         known = self._replay_next()
         if known is not None:
             self._n_before_labels = len(self._to_remake)
             return known.result  # type: ignore[no-any-return]
-        result = self._engine.scan(visit, carry, seed, *shared, row_filter=row_filter)
+        result = self._engine.scan(visit, carry, seed, *shared, row_filter=row_filter, until=until)
         self._write(result, False, True)
         return result
 

@@ -167,6 +167,10 @@ class Frozen:
             self, moments=self.moments.replaced(moved.before, moved.after, self.n_shards)
         )
 
+    def joined(self, moved: Moved) -> Frozen:
+        """Statistics once all shards that moved at the same time have done so."""
+        return replace(self, moments=self.moments.replaced(moved.before, moved.after))
+
 
 @dataclass(frozen=True)
 class Clusters:

@@ -193,7 +193,7 @@ def _label(engine: Engine, model: Model, moments: ClusterMoments) -> None:
     """Assign each row to its nearest cluster, and a row to each empty cluster."""
     sizes = engine.map_reduce(predict, model, moments).arrays[0]
     if np.any(sizes == 0):
-        engine.scan(start.fill_empty, sizes.astype(np.int64), 0)
+        engine.scan(start.fill_empty, sizes.astype(np.int64), 0, until=start.has_no_empty)
 
 
 def _label_once(engine: Engine, model: Model, moments: ClusterMoments) -> tuple[Model, Accumulated]:
@@ -204,7 +204,7 @@ def _label_once(engine: Engine, model: Model, moments: ClusterMoments) -> tuple[
     sizes = found.moments.rows.sum(axis=0)
     if np.all(sizes > 0):
         return model, found
-    engine.scan(start.fill_empty, sizes, 0)
+    engine.scan(start.fill_empty, sizes, 0, until=start.has_no_empty)
     now = engine.map_reduce(cluster_moments, model)
     return model, engine.map_reduce(accumulate_all, model, shrinkage(now, model))
 
@@ -266,6 +266,8 @@ class _Run:
         self._ahead, self._reads_once = ahead, ahead is not None
         if ahead is None:
             model, moments = self.begin(model)
+            if schedule.batches is not None and schedule.batches.n_shards > 1:
+                self._batches = schedule.batches  # one by one, all rows would be gathered
         else:
             moments = ahead.moments
             self._report("start", 0, moments, model)
@@ -334,7 +336,8 @@ class _Run:
         shared, n_moved = (turned, shrinkage(ahead, turned)), 0
         if self._at_once is not None:
             moved, found = self._engine.reduce_batches(
-                ONCE, Frozen(ahead, 1), self._at_once, *shared, accept=is_better
+                *(ONCE, Frozen(ahead, self._at_once.n_shards), self._at_once, *shared),
+                accept=is_better,
             )
             n_moved = moved.n_moved
         else:

@@ -110,6 +110,11 @@ def fill_empty(
     return replace(block, labels=labels), sizes
 
 
+def has_no_empty(sizes: NDArray[np.int64]) -> bool:
+    """Whether no cluster is empty."""
+    return bool(np.all(sizes > 0))
+
+
 def leading_coordinates(
     sample: Sequence[Block], kernels: Kernels, problem: Problem, rng: Generator
 ) -> FloatArray:

@@ -32,7 +32,7 @@ def _controller() -> ThreadpoolController:
 
 def n_threads() -> int:
     """Current number of threads: the limit, else that of BLAS, which the environment can set."""
-    return _allowed.get() or min(_blas_threads(), _n_cores())
+    return _allowed.get() or min(_blas_threads(), n_cores())
 
 
 @contextmanager
@@ -114,7 +114,7 @@ def _blas_threads() -> int:
     return max((pool["num_threads"] for pool in pools if pool["user_api"] == "blas"), default=1)
 
 
-def _n_cores() -> int:
+def n_cores() -> int:
     """Cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))

@@ -1,0 +1,478 @@
+"""Engine for a cluster of computers, by Dask: a part of the rows is visited by a task.
+
+Three things are on the cluster, and each can be made again: the rows of a part as given, from what
+the user gave; the part as the passes so far have scaled, projected or smoothed it, which a worker
+keeps beside the rows; and labels, which are the only history. After each pass the labels of a part
+become the data of a task, which the scheduler keeps, and the next pass starts from it. So if
+workers are lost, what they were doing in this pass is done again elsewhere, and nothing else.
+
+No task changes what another may see: a worker takes a part out of its cache while it visits it, and
+a part that is not there is made again.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from manyview.data.partitions import PartitionedViews, joined_piece
+from manyview.data.views import MultiViewData
+from manyview.engines.parts import (
+    FAN_IN,
+    Look,
+    Outcome,
+    Part,
+    Pass,
+    Step,
+    Visited,
+    n_present,
+    sum_in_order,
+)
+from manyview.engines.sharded import Sharded, check_unweighted
+from manyview.exceptions import ClusterError, ViewError
+from manyview.kernels import Kernels, choose_kernels
+from manyview.utils.optional import needed
+from manyview.utils.threads import limit_threads
+from manyview.utils.types import FloatArray
+
+PATIENCE = 60.0  # seconds without any worker, or without the scheduler, after which a fit ends
+LOOK = 1.0  # seconds between two looks whether they are there
+HELD_SHARE = 0.25  # of the memory of a worker, for parts beside the rows as given
+HELD_BYTES = 1 << 30  # the same where a worker has no limit
+IN_MEMORY_SHARE = 0.5  # of the memory of all workers: larger files are read in each pass
+SENT_BYTES = 1 << 23  # of labels that are on their way through the client
+MOST_RETRIES = 3  # of a task whose workers were lost again and again
+PLAIN = 4  # version of pickle that copies arrays
+UNLUCKY = 20  # workers that a task may lose on a cluster that is started here
+
+OnParts = Callable[[int, int], None]  # parts done, and their number
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """The rows of a part, as given and checked."""
+
+    data: MultiViewData
+
+    def __sizeof__(self) -> int:
+        """Bytes of the views: a scheduler then sends the work to the rows."""
+        return sum(int(np.asarray(view).nbytes) for view in self.data.arrays) + 100
+
+    def __reduce__(self) -> Any:
+        """Arrays that come from another worker, or from its disk, are aligned in memory again.
+
+        Products of arrays that are not are rounded otherwise.
+        """
+        return aligned_rows, (self.data,)
+
+
+def aligned_rows(data: MultiViewData) -> HeldRows:
+    """The rows in memory of their own."""
+    return HeldRows(replace(data, views=tuple(joined_piece(X) for X in data.arrays)))
+
+
+@dataclass(frozen=True)
+class PackedStep:
+    """A step that is unpacked where a part is made again."""
+
+    number: int
+    remake: Any
+    content: bytes
+
+    @classmethod
+    def of(cls, step: Step) -> PackedStep:
+        """Pack a step."""
+        return cls(step.number, step.remake, packed(step.action))
+
+    @property
+    def action(self) -> Any:
+        """What was done."""
+        return pickle.loads(self.content)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What makes the rows of a part, for tasks that read them in each pass."""
+
+    pieces: list[Any]
+    names: tuple[str, ...]
+    start: int
+
+
+class _Cache:
+    """Parts that a worker keeps between passes; a part in use is not in it."""
+
+    def __init__(self) -> None:
+        self._parts: OrderedDict[tuple[str, int], tuple[Part, int]] = OrderedDict()
+        self._lock, self._used = threading.Lock(), 0
+
+    def take(self, key: tuple[str, int]) -> Part | None:
+        """A part, which is then not there for others."""
+        with self._lock:
+            return self._pop(key) if key in self._parts else None
+
+    def put(self, key: tuple[str, int], part: Part, limit: float) -> None:
+        """Keep a part; those that were not used for longest make room, and those of other fits."""
+        n_bytes = part.n_bytes
+        with self._lock:
+            if key in self._parts:
+                self._pop(key)
+            self._parts[key] = part, n_bytes
+            self._used += n_bytes
+            while self._used > limit:
+                self._pop(next(iter(self._parts)))
+
+    def forget(self, fit: str) -> None:
+        """Let go of the parts of a fit."""
+        with self._lock:
+            for key in [key for key in self._parts if key[0] == fit]:
+                self._pop(key)
+
+    def _pop(self, key: tuple[str, int]) -> Part:
+        part, n_bytes = self._parts.pop(key)
+        self._used -= n_bytes
+        return part
+
+
+_cache = _Cache()
+
+
+def read_part(pieces: list[Any], names: tuple[str, ...], start: int) -> HeldRows:
+    """Task: the rows of a part, checked."""
+    *of_views, present = pieces
+    arrays = [joined_piece(piece) for piece in of_views]
+    try:
+        return HeldRows(MultiViewData.of(dict(zip(names, arrays, strict=True)), present=present))
+    except ViewError as error:
+        msg = f"In the rows from {start} to {start + len(arrays[0])}: {error}"
+        raise ViewError(msg) from None
+
+
+def visit_part(
+    rows: HeldRows | Description,
+    labels: NDArray[np.int32] | None,
+    key: tuple[str, int],
+    own: bytes,
+    steps: list[Any],
+) -> Visited:
+    """Task: visit a part; it comes from the cache, or is made from its rows."""
+    if isinstance(rows, Description):
+        rows = read_part(rows.pieces, rows.names, rows.start)
+    part = _cache.take(key)
+    if part is None:
+        part = Part(choose_kernels("cpu"), key[1])
+    else:
+        part.attach(rows.data)
+    with limit_threads(1):
+        visited = part.visit(rows.data, labels, replace(pickle.loads(own), steps=tuple(steps)))
+    part.detach()
+    _cache.put(key, part, _held_limit())
+    return visited
+
+
+def short_labels(visited: Visited) -> bytes:
+    """Task: the labels in as few bytes as they need."""
+    labels = visited.labels
+    return packed(labels.astype(np.min_scalar_type(int(labels.max(initial=0)))))
+
+
+def long_labels(short: bytes) -> NDArray[np.int32]:
+    """Task: the labels, from the data of the task itself."""
+    found: NDArray[np.int32] = pickle.loads(short).astype(np.int32)
+    return found
+
+
+def sum_outcomes(found: list[Visited | Outcome[Any]]) -> Outcome[Any]:
+    """Task: the sum of a few outcomes, in their order."""
+    total: Outcome[Any] = sum_in_order(
+        one.outcome if isinstance(one, Visited) else one for one in found
+    )
+    return total
+
+
+def packed(value: Any) -> bytes:
+    """In a form whose arrays are aligned when it is unpacked."""
+    return pickle.dumps(value, PLAIN)
+
+
+def same(value: Any) -> Any:
+    """Task: a small model, sent once and taken from each other by the workers."""
+    return value
+
+
+async def forget(fit: str) -> None:
+    """On a worker: let go of the parts of a fit."""
+    _cache.forget(fit)
+
+
+def _held_limit() -> float:
+    """Bytes of parts that this worker may keep."""
+    from distributed import get_worker
+
+    try:
+        limit = get_worker().memory_manager.memory_limit
+    except (ValueError, AttributeError):
+        limit = None
+    return HELD_BYTES if not limit else HELD_SHARE * limit
+
+
+class OnCluster(Sharded):
+    """Parts on the workers of a cluster."""
+
+    name = "dask"
+
+    def __init__(self, client: Any, kernels: Kernels, on_parts: OnParts | None = None) -> None:
+        super().__init__(kernels)
+        self.client, self._on_parts = client, on_parts
+        self._fit = uuid.uuid4().hex[:12]
+        self._data: PartitionedViews | None = None
+        self._rows: list[Any] = []
+        self._known: dict[int, Any] = {}  # steps that were sent
+
+    def load(self, data: Any, weights: FloatArray | None) -> None:
+        """Ask for the rows of all parts; those that are here stay."""
+        check_unweighted(weights)
+        if self._data is not data:
+            self._data = data
+            self.n_samples = data.n_samples
+            row_bytes = sum(data.n_features) * data.dtype.itemsize
+            self._row_bytes = row_bytes
+            self._rows = []
+        self._begin(data.n_samples, self._row_bytes, data.n_views)
+
+    def close(self) -> None:
+        """Let go of what the workers hold."""
+        self._rows, self._labels, self._known = [], [], {}
+        if self.client.status == "running":
+            self.client.run(forget, self._fit, wait=False, on_error="ignore")
+
+    def lazy_labels(self) -> list[tuple[Any, int]]:
+        """The labels of each part, which stay on the cluster, and their number."""
+        from distributed import wait
+
+        if self._moves:
+            self._run(Look(n_present))
+        wait(self._labels)  # type: ignore[no-untyped-call]
+        return [
+            (labels, self.rows_of(p).stop - self.rows_of(p).start)
+            for p, labels in enumerate(self._labels)
+        ]
+
+    def _ask_for_rows(self) -> None:
+        """Tasks that make the rows of the parts; larger files are described instead."""
+        from dask.delayed import delayed
+
+        assert self._data is not None
+        data, names = self._data, self._data.view_names
+        starts = [self.rows_of(position).start for position in range(self.n_parts)]
+        cut = zip(data.cut(self.part_rows), starts, strict=True)
+        if data.is_on_disk and data.nbytes > IN_MEMORY_SHARE * self._memory():
+            self._rows = [Description(pieces, names, start) for pieces, start in cut]
+            return
+        task = delayed(read_part, pure=False)
+        made = [
+            task(pieces, names, start, dask_key_name=self._key("rows", position))
+            for position, (pieces, start) in enumerate(cut)
+        ]
+        self._rows = self.client.compute(made)
+
+    def _memory(self) -> float:
+        """Memory of all workers."""
+        workers = self.client.scheduler_info()["workers"].values()
+        return float(sum(w["memory_limit"] or np.inf for w in workers)) or np.inf
+
+    def _key(self, what: str, *numbers: int) -> str:
+        return "-".join([f"manyview_{what}", self._fit, *map(str, numbers)])
+
+    def _visit(self, own: Pass, positions: Sequence[int]) -> tuple[list[Any], Outcome[Any]]:
+        if not self._rows:
+            self._ask_for_rows()
+        client, number = self.client, own.number
+        bare = packed(replace(own, steps=()))
+        given = client.submit(same, bare, key=self._key("pass", number), pure=False)
+        steps = self._sent(own.steps)
+        visited = client.map(
+            visit_part,
+            [self._rows[p] for p in positions],
+            [self._labels[p] for p in positions],
+            [(self._fit, p) for p in positions],
+            own=given,
+            steps=steps,
+            key=[self._key("visit", number, p) for p in positions],
+            pure=False,
+        )
+        total = self._summed(visited, number)
+        return visited, pickle.loads(self._result(total, visited))
+
+    def _sent(self, steps: Sequence[Step]) -> list[Any]:
+        """The steps on the cluster, where each is sent once."""
+        wanted = [step.number for step in steps]
+        self._known = {number: sent for number, sent in self._known.items() if number in wanted}
+        for step in steps:
+            if step.number not in self._known:
+                key = self._key("step", step.number)
+                sent = self.client.submit(same, PackedStep.of(step), key=key, pure=False)
+                self._known[step.number] = sent
+        return [self._known[number] for number in wanted]
+
+    def _summed(self, visited: list[Any], number: int) -> Any:
+        """The task with the sum of all outcomes; sums of a few at a time, as in `sum_in_order`."""
+        found, level = visited, 0
+        while len(found) > 1 or level == 0:
+            starts = range(0, len(found), FAN_IN)
+            keys = [self._key("sum", number, level, start) for start in starts]
+            few = [found[start : start + FAN_IN] for start in starts]
+            found = self.client.map(sum_outcomes, few, key=keys, pure=False)
+            level += 1
+        return self.client.submit(packed, found[0], key=self._key("total", number), pure=False)
+
+    def _kept(self, visited: Sequence[Any], positions: Sequence[int]) -> list[Any]:
+        """The labels as plain data in tasks of their own, a few parts at a time.
+
+        The scheduler then has them; a worker that is lost cannot take them along, nor the history
+        of how they were made.
+        """
+        kept: list[Any] = []
+        at_once = max(SENT_BYTES // (4 * self.part_rows), 1)
+        for start in range(0, len(visited), at_once):
+            window = slice(start, start + at_once)
+            short = self.client.map(short_labels, list(visited[window]), pure=False)
+            found = [self._result(one, short) for one in short]
+            keys = [self._key("labels", self._number, p) for p in positions[window]]
+            kept += self.client.map(long_labels, found, key=keys, pure=False)
+        return kept
+
+    def _result(self, future: Any, parts: Sequence[Any]) -> Any:
+        """The result of a task, or an error if the cluster is gone."""
+        from distributed import CancelledError, KilledWorker
+        from distributed import TimeoutError as NotYet
+
+        is_lost, n_retries = _Clock(), 0
+        while True:
+            try:
+                return future.result(timeout=LOOK)
+            except NotYet:
+                self._look(is_lost)
+            except KilledWorker as error:
+                n_retries += 1
+                if n_retries > MOST_RETRIES:
+                    raise ClusterError(_killed(error)) from error
+                future.retry()
+            except CancelledError as error:
+                raise ClusterError(_gone(self.client)) from error
+            if self._on_parts is not None:
+                self._on_parts(sum(part.status == "finished" for part in parts), len(parts))
+
+    def _look(self, is_lost: _Clock) -> None:
+        """Raise an error once there has been no scheduler, or no worker, for too long."""
+        if self.client.status != "running":
+            if is_lost.seconds() > PATIENCE:
+                raise ClusterError(_gone(self.client))
+            return
+        n_workers = len(self.client.scheduler_info()["workers"])
+        if n_workers > 0:
+            is_lost.reset()
+        elif is_lost.seconds() > PATIENCE:
+            msg = (
+                f"The cluster at {self.client.scheduler.address} has had no worker for "
+                f"{PATIENCE:.0f} seconds, so that the fit cannot go on. Start workers, such as by "
+                "`dask worker`, and look into the log of those that ended: most often they had "
+                "too little memory."
+            )
+            raise ClusterError(msg)
+
+
+class _Clock:
+    """Seconds since something was last as it should be."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """It is now."""
+        self._since = time.monotonic()
+
+    def seconds(self) -> float:
+        """Since then."""
+        return time.monotonic() - self._since
+
+
+def _gone(client: Any) -> str:
+    """What to say when the scheduler has forgotten the work."""
+    return (
+        f"The scheduler at {client.scheduler.address if client.scheduler else 'its address'} is "
+        "gone, or has forgotten the tasks of this fit, and with it the labels. Start the cluster "
+        "again and call fit again."
+    )
+
+
+def _killed(error: Exception) -> str:
+    """What to say when a task has lost several workers."""
+    return (
+        f"A part of the rows was given up: {str(error).splitlines()[0]} Most often a part and what "
+        "is computed from it need more memory than a worker has. Give workers more memory, or "
+        "raise distributed.scheduler.allowed-failures if they are often lost for other reasons."
+    )
+
+
+def is_client(value: object) -> bool:
+    """Whether something is a client of Dask, which is not imported for it."""
+    kinds = {f"{kind.__module__}.{kind.__name__}" for kind in type(value).__mro__}
+    return "distributed.client.Client" in kinds
+
+
+def is_cluster(engine: object) -> bool:
+    """Whether an engine is a cluster: "dask", the address of a scheduler, or a client."""
+    is_address = isinstance(engine, str) and "://" in engine
+    return engine == "dask" or is_address or is_client(engine)
+
+
+@contextmanager
+def open_client(engine: Any, n_workers: int | None = None) -> Iterator[tuple[Any, bool]]:
+    """The client given, of an address, the current one, or of workers that end with the block.
+
+    Also whether it is the last. A client of an address stays and is then the current one, since
+    labels are on its cluster.
+    """
+    distributed = needed("distributed", "engine='dask'")
+    if is_client(engine):
+        yield engine, False
+        return
+    if engine != "dask":
+        try:
+            client = distributed.Client(engine)  # by which results are computed, too
+        except OSError as error:
+            msg = (
+                f"There is no scheduler at {engine!r} ({error}); expected the address that "
+                "`dask scheduler` prints, such as tcp://host:8786."
+            )
+            raise ClusterError(msg) from error
+        yield client, False
+        return
+    try:
+        current = distributed.default_client()
+    except ValueError:
+        current = None
+    if current is not None:
+        yield current, False
+        return
+    import dask
+
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": UNLUCKY}),
+        distributed.LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client, True

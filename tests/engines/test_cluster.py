@@ -1,0 +1,329 @@
+"""Fits on clusters of real processes: the same labels, whatever is lost."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from manyview import OMVCDR, open_rows
+from manyview.data.partitions import PartitionedViews, rows_between
+from manyview.datasets import make_multiview_blobs
+from manyview.engines import Batches
+from manyview.engines.parts import rows_per_part
+from manyview.exceptions import ClusterError, ViewError
+from manyview.kernels.block import CHUNK_ROWS
+from manyview.solver import fitting
+
+da = pytest.importorskip("dask.array")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+clusters = pytest.importorskip("helpers.clusters")
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, when workers are killed
+SETTINGS = {"n_init": 1, "random_state": 0, "check_structure": False, "max_iter": 6}
+N = 20 * CHUNK_ROWS + 77
+CUTS = {
+    "as parts": (4 * CHUNK_ROWS,) * 5 + (77,),
+    "one": (N,),
+    "unequal, some empty": (0, 1, 9000, 0, 3000, N - 12001, 0),
+}
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch):
+    monkeypatch.setattr(fitting, "SAMPLE_ROWS", 1000)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with clusters.local_cluster(2) as client:
+        yield client
+
+
+def blobs(seed=0, missing_rate=0.0, n=N):
+    """Two views, a row of NaN where one is missing."""
+    data = make_multiview_blobs(
+        n, (12, 20), n_clusters=6, cluster_std=4.0, missing_rate=missing_rate, random_state=seed
+    ).data
+    if data.present is None:
+        return list(data.views)
+    return [np.where(data.present[:, [v]], X, np.nan) for v, X in enumerate(data.views)]
+
+
+def partitioned(views, cut=None):
+    return [da.from_array(X, chunks=(cut or 7000, -1)) for X in views]
+
+
+def in_memory(views, **more):
+    return OMVCDR(6, label_step="sharded", **{**SETTINGS, **more}).fit(views)
+
+
+def on_cluster(client, X, **more):
+    return OMVCDR(6, engine=client, **{**SETTINGS, **more}).fit(X)
+
+
+@pytest.mark.parametrize(("scale", "missing_rate"), [(None, 0.1), ("auto", 0.0)])
+def test_labels_are_those_of_rows_in_memory(client, scale, missing_rate):
+    views = blobs(missing_rate=missing_rate)
+    here = in_memory(views, scale=scale)
+    there = on_cluster(client, partitioned(views), scale=scale)
+    np.testing.assert_array_equal(np.asarray(there.labels_), here.labels_)
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-12)
+    assert there.n_iter_ == here.n_iter_
+    for ours, theirs in zip(there.cluster_centers_, here.cluster_centers_, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_labels_do_not_depend_on_the_partitions(client, cut):
+    views = blobs()
+    here = in_memory(views, scale=None)
+    there = on_cluster(client, partitioned(views, CUTS[cut]), scale=None)
+    np.testing.assert_array_equal(np.asarray(there.labels_), here.labels_)
+
+
+def test_labels_do_not_depend_on_the_number_of_workers(client):
+    views, found = partitioned(blobs(1)), []
+    with clusters.local_cluster(3) as other:
+        for its in (client, other):
+            with its.as_current():
+                models = [on_cluster(its, views, scale=scale) for scale in (None, "auto")]
+                found.append([(np.asarray(model.labels_), model.objective_) for model in models])
+    for (two, F_two), (three, F_three) in zip(*found, strict=True):
+        np.testing.assert_array_equal(two, three)
+        assert F_two == F_three  # to the last bit
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+def test_ten_sets_have_the_same_labels_with_any_number_of_workers(n_workers):
+    with clusters.local_cluster(n_workers) as client:
+        for seed in range(10):
+            views = blobs(seed, missing_rate=0.1 * (seed % 2))
+            scale = (None, "auto")[seed % 3 == 0]
+            here = in_memory(views, scale=scale, random_state=seed)
+            there = on_cluster(client, partitioned(views), scale=scale, random_state=seed)
+            np.testing.assert_array_equal(np.asarray(there.labels_), here.labels_)
+
+
+def test_files_and_frames_give_the_same_labels(client, tmp_path):
+    views = blobs()
+    here = in_memory(views, scale=None)
+    for v, X in enumerate(views):
+        folder = tmp_path / str(v)
+        folder.mkdir()
+        for part, rows in enumerate(np.array_split(X, 7)):
+            frame = pd.DataFrame(rows, columns=[f"f{j}" for j in range(X.shape[1])])
+            frame.to_parquet(folder / f"part-{part}.parquet")
+        np.save(tmp_path / f"{v}.npy", X)
+    of_files = {f"view_{v}": str(tmp_path / f"{v}.npy") for v in range(2)}
+    of_shards = {f"view_{v}": open_rows(tmp_path / str(v)) for v in range(2)}
+    of_frames = {f"view_{v}": dd.read_parquet(tmp_path / str(v)) for v in range(2)}
+    for X in (of_files, of_shards, of_frames):
+        there = on_cluster(client, X, scale=None)
+        np.testing.assert_array_equal(np.asarray(there.labels_), here.labels_)
+    assert list(there.view_features_[0][:2]) == ["f0", "f1"]
+
+
+def test_files_larger_than_the_workers_are_read_in_each_pass(client, tmp_path, monkeypatch):
+    from manyview.engines import cluster
+
+    monkeypatch.setattr(cluster, "IN_MEMORY_SHARE", 0.0)
+    views = blobs()
+    for v, X in enumerate(views):
+        np.save(tmp_path / f"{v}.npy", X)
+    there = on_cluster(client, [str(tmp_path / f"{v}.npy") for v in range(2)], scale=None)
+    np.testing.assert_array_equal(np.asarray(there.labels_), in_memory(views, scale=None).labels_)
+
+
+def test_results_on_collections_are_lazy_and_those_of_rows_in_memory(client):
+    views = blobs(missing_rate=0.1)
+    X = partitioned(views)
+    model = on_cluster(client, X, check_structure=True)
+    labels = np.asarray(model.labels_)
+    for found, wanted in [
+        (model.predict(X), labels),
+        (model.transform(X), model.transform(views)),
+        (model.score_samples(X), model.score_samples(views)),
+        (model.confidence_, model.assign(views).confidence),
+        (model.outlier_score_, -model.score_samples(views)),
+    ]:
+        assert isinstance(found, da.Array)
+        assert found.shape == wanted.shape
+        np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(model.predict(views), labels)
+    assert model.structure_.verdict in ("clear", "weak", "none")
+    assert model.explain().view_weights.shape == (6, 2)
+
+
+def test_a_model_of_a_cluster_is_saved_with_a_sample_of_the_labels(client, tmp_path):
+    views = blobs()
+    model = on_cluster(client, partitioned(views))
+    model.save(tmp_path / "model.mv")
+    again = OMVCDR.load(tmp_path / "model.mv")
+    np.testing.assert_array_equal(again.predict(views), np.asarray(model.labels_))
+    assert again.engine == "dask"
+
+
+def test_the_current_client_an_address_and_a_client_are_the_same_cluster(client):
+    views = partitioned(blobs(), (N,))
+    labels = [
+        np.asarray(OMVCDR(6, engine=engine, scale=None, **SETTINGS).fit(views).labels_)
+        for engine in ("dask", client.scheduler.address, client)
+    ]
+    np.testing.assert_array_equal(labels[0], labels[1])
+    np.testing.assert_array_equal(labels[0], labels[2])
+    assert clone(OMVCDR(6, engine=client)).engine is client
+
+
+def test_one_lost_worker_costs_at_most_one_pass(client):
+    check_kills(client, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_twenty_lost_workers_cost_at_most_one_pass_each(seed):
+    with clusters.local_cluster(2) as client:
+        check_kills(client, 5, seed)
+
+
+def check_kills(client, n_kills, seed=0):
+    """Fits that lose a worker at random moments have the same labels, for few more visits."""
+    X, draw = partitioned(blobs(n=2 * N)), random.Random(seed)
+    fit = partial(on_cluster, client, X, scale=None)
+    wanted = np.asarray(fit().labels_)
+    with clusters.counted_visits(client) as visits:
+        start = time.monotonic()
+        fit()
+        seconds, n_plain = time.monotonic() - start, visits.n_done
+    n_parts = -(-2 * N // rows_per_part(2 * N, 32 * 8))
+    for _ in range(n_kills):
+        client.wait_for_workers(2, timeout=60)
+        pid = draw.choice(list(clusters.pids(client).values()))
+        with clusters.counted_visits(client) as visits:
+            with clusters.killed_after(draw.uniform(0.1, 0.9) * seconds, pid):
+                found = np.asarray(fit().labels_)
+            print(f"{visits.n_done - n_plain} visits more, {n_parts} parts")
+            assert visits.n_done - n_plain <= n_parts
+            assert max(visits.times.values()) <= 2
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_without_workers_a_fit_ends_with_a_sentence(monkeypatch):
+    from manyview.engines import cluster
+
+    monkeypatch.setattr(cluster, "PATIENCE", 3.0)
+    with clusters.local_cluster(0) as client:
+        start = time.monotonic()
+        with pytest.raises(ClusterError, match="no worker for 3 seconds"):
+            on_cluster(client, blobs(), scale=None)
+        assert time.monotonic() - start < 30
+
+
+SCHEDULER = "from distributed.cli.dask_scheduler import main; main()"
+WORKER = "from distributed.cli.dask_worker import main; main()"
+
+
+def start(code, *arguments):
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    return subprocess.Popen([sys.executable, "-c", code, *arguments], env=env, stderr=-3, stdout=-3)
+
+
+def test_without_a_scheduler_a_fit_ends_with_a_sentence(tmp_path):
+    file = str(tmp_path / "scheduler.json")
+    scheduler = start(SCHEDULER, "--scheduler-file", file, "--no-dashboard", "--port", "0")
+    worker = start(
+        WORKER,
+        "--scheduler-file",
+        file,
+        "--no-dashboard",
+        "--nthreads",
+        "1",
+        "--death-timeout",
+        "5",
+    )
+    try:
+        client = distributed.Client(scheduler_file=file, set_as_default=False, timeout=15)
+        client.wait_for_workers(1, timeout=60)
+        views = partitioned(blobs(n=4 * N), (N, 3 * N))
+        began = time.monotonic()
+        long = partial(on_cluster, client, views, scale=None, tol=0, max_iter=10_000)
+        with clusters.killed_after(4.0, scheduler.pid), pytest.raises(ClusterError, match="gone"):
+            long()
+        assert time.monotonic() - began < 60
+    finally:
+        for process in (worker, scheduler):
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+
+
+def test_rows_that_cannot_be_clustered_are_named(client):
+    views = blobs()
+    views[1][15_000, 3] = np.inf
+    with pytest.raises(ViewError, match="In the rows from 12288 to 16384.*view_1"):
+        on_cluster(client, partitioned(views))
+
+
+@pytest.mark.parametrize(
+    ("more", "given", "words"),
+    [
+        ({}, {"sample_weight": np.ones(N)}, "all samples count the same"),
+        ({}, {"present": np.ones((N, 2), bool)}, "rows of NaN"),
+        ({}, {"checkpoint": "folder"}, "without one"),
+        ({"label_step": "parallel"}, {}, "'auto' or 'sharded'"),
+        ({"device": "cuda"}, {}, "compute on their CPUs"),
+    ],
+)
+def test_what_a_cluster_does_not_take_is_refused(client, more, given, words):
+    with pytest.raises(ValueError, match=words):
+        OMVCDR(6, engine=client, **more).fit(partitioned(blobs()), **given)
+
+
+def test_batches_are_refused_and_sharded_steps_are_of_rows_in_memory(client):
+    with pytest.raises(ValueError, match="partial_fit was called with engine='dask'"):
+        OMVCDR(6, engine="dask").partial_fit(blobs())
+    with pytest.raises(ValueError, match="expected rows in memory or on a cluster"):
+        OMVCDR(6, engine="stream", label_step="sharded").fit(blobs())
+    with pytest.raises(ValueError, match="sample_weight was given"):
+        OMVCDR(6, label_step="sharded").fit(blobs(), sample_weight=np.arange(1.0, N + 1))
+
+
+def test_collections_of_different_lengths_or_kinds_are_refused(client):
+    views = partitioned(blobs())
+    with pytest.raises(ViewError, match="All views must describe the same samples"):
+        on_cluster(client, [views[0], views[1][:-5]])
+    with pytest.raises(ViewError, match="Dask Series"):
+        on_cluster(client, [views[0], dd.from_dask_array(views[1])[0]])
+    with pytest.raises(ViewError, match="3 dimensions"):
+        on_cluster(client, [views[0], views[1][:, :, None]])
+
+
+def test_parts_are_whole_chunks_and_a_constant_of_the_data():
+    for n in (1, 1024, 5000, 100_000, 10**9):
+        rows = rows_per_part(n, 128)
+        assert rows % CHUNK_ROWS == 0
+        n_parts = -(-n // rows)
+        assert n_parts == 1 or n_parts * rows - n < rows
+    assert rows_per_part(10**9, 2048) * 2048 <= 2**27
+    assert Batches(16).finer() == Batches(2, 16)
+    assert Batches(2).finer() == Batches(1, 16)
+
+
+def test_a_slice_of_shards_refers_only_to_the_files_it_needs(tmp_path):
+    whole = np.arange(60.0).reshape(20, 3)
+    for part, rows in enumerate(np.array_split(whole, 5)):
+        np.save(tmp_path / f"{part}.npy", rows)
+    rows = open_rows(tmp_path / "*.npy")
+    for begin, end in [(0, 20), (3, 9), (4, 8), (19, 20)]:
+        found = rows_between(rows, begin, end)
+        np.testing.assert_array_equal(np.asarray(found), whole[begin:end])
+    assert rows_between(rows, 5, 7).source.path.name == "1.npy"
+    assert PartitionedViews.of([rows, rows]).n_samples == 20
