@@ -212,7 +212,8 @@ def check_kills(client, n_kills, seed=0):
             with clusters.killed_after(draw.uniform(0.1, 0.9) * seconds, pid):
                 found = np.asarray(fit().labels_)
             print(f"{visits.n_done - n_plain} visits more, {n_parts} parts")
-            assert visits.n_done - n_plain <= n_parts
+            # what the scheduler has not yet heard to release may be made again, too
+            assert visits.n_done - n_plain <= n_parts + 2
             assert max(visits.times.values()) <= 2
         np.testing.assert_array_equal(found, wanted)
 
