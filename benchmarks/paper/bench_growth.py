@@ -257,7 +257,7 @@ def fixed_steps() -> Iterator[None]:
         lloyd = "manyview.baselines.published_omvcdr._MAX_LLOYD"
         stack.enter_context(mock.patch(lloyd, N_ITER))
         few_sweeps = partial(Schedule, initial_sweeps=N_ITER, final_sweeps=N_ITER)
-        stack.enter_context(mock.patch("manyview.omvcdr.Schedule", few_sweeps))
+        stack.enter_context(mock.patch("manyview.omvcdr.estimator.Schedule", few_sweeps))
         stack.enter_context(limit_threads(1))
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore", ConvergenceWarning)  # the iterations are few on purpose

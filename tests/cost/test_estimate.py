@@ -8,14 +8,14 @@ import pytest
 from scipy import sparse
 
 from helpers.executors import AtOnce
-from manyview import MultiViewData, estimate_cost, omvcdr, open_rows
+from manyview import MultiViewData, estimate_cost, open_rows
 from manyview.cost import CostEstimate, estimate
 from manyview.cost.calibration import Trial, calibrate, count_rows, some_rows
 from manyview.cost.disk import Storage
 from manyview.datasets import make_multiview_blobs
 from manyview.engines import streaming
 from manyview.exceptions import ViewError
-from manyview.omvcdr import OMVCDR
+from manyview.omvcdr import OMVCDR, fitted
 from manyview.solver import fitting
 from manyview.solver.footprint import Footprint
 
@@ -185,7 +185,7 @@ def test_a_short_type_counts_on_disk_but_not_in_memory(few_rows):
 def test_a_calibration_has_the_threads_of_the_whole_fit(arrays, monkeypatch, n_samples):
     sizes = []
     monkeypatch.setattr(
-        omvcdr, "limit_threads", lambda n_jobs, size: sizes.append(size) or nullcontext()
+        fitted, "limit_threads", lambda n_jobs, size: sizes.append(size) or nullcontext()
     )
     data = MultiViewData.of(arrays)[:2000]
     calibrate(OMVCDR(3, **FAST), "memory", data, n_samples, is_checked=True)
