@@ -41,6 +41,7 @@ from manyview.reliability.shift import Shift, find_shifts
 from manyview.reliability.stability import cluster_stability
 from manyview.solver.evidence import Structure
 from manyview.solver.inference import Assignment, Fitted, assignment_of
+from manyview.solver.outliers import OutlierReference
 from manyview.solver.problem import Settings
 from manyview.solver.progress import (
     CallbackSupportMixin,
@@ -59,6 +60,7 @@ class FittedModel(
 
     _fitted: Fitted
     _data: MultiViewData
+    _outliers: OutlierReference
     objective_: float
 
     def predict(self, X: Any, *, present: Any = None) -> NDArray[np.int32]:
