@@ -33,6 +33,10 @@ class Waiting:
         """The result of a task; an error if the cluster is gone."""
         return self._until(future, lambda: future.result(timeout=LOOK), on_look)
 
+    def compute(self, *tasks: Any) -> list[Any]:
+        """The results of lazy tasks."""
+        return [self.result(future) for future in self.client.compute(list(tasks))]
+
     def until_done(self, futures: Sequence[Any]) -> None:
         """Wait for tasks whose results stay where they are."""
         from distributed import wait
