@@ -165,7 +165,7 @@ def test_without_workers_or_scheduler_in_the_middle_a_fit_ends_with_a_sentence(
 
 
 def test_a_time_limit_inside_a_task_is_an_error_not_a_reason_to_wait():
-    def result(timeout):
+    def result():
         raise TimeoutError("of a file")
 
     future = SimpleNamespace(status="error", result=result)

@@ -39,7 +39,7 @@ from manyview.engines.parts import (
     sum_in_order,
 )
 from manyview.engines.sharded import Sharded, check_unweighted
-from manyview.engines.waiting import Waiting, gone, in_limit
+from manyview.engines.waiting import Call, Waiting, gone
 from manyview.exceptions import ClusterError, ViewError
 from manyview.kernels import Kernels, choose_kernels
 from manyview.utils.optional import needed
@@ -262,7 +262,7 @@ class OnCluster(Sharded):
         self._rows, self._labels, self._known = [], [], {}
         if self.client.status == "running":
             ask = partial(self.client.run, forget, self._fit, wait=False, on_error="ignore")
-            in_limit(ask, FORGET_S)
+            Call(ask).is_done(FORGET_S)
 
     def lazy_labels(self) -> list[tuple[Any, int]]:
         """The labels of each part, which stay on the cluster, and their number."""

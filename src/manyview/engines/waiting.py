@@ -10,9 +10,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from manyview.exceptions import ClusterError
 
@@ -31,7 +30,7 @@ class Waiting:
 
     def result(self, future: Any, on_look: Callable[[], None] = lambda: None) -> Any:
         """The result of a task; an error if the cluster is gone."""
-        return self._until(future, lambda: future.result(timeout=LOOK), on_look)
+        return self._until(future, future.result, on_look)
 
     def compute(self, *tasks: Any) -> list[Any]:
         """The results of lazy tasks."""
@@ -42,33 +41,63 @@ class Waiting:
         from distributed import wait
 
         for future in futures:
-            self._until(future, partial(wait, [future], timeout=LOOK))
+            self._until(future, partial(wait, [future]))
 
     def _until(
         self, future: Any, get: Callable[[], T], on_look: Callable[[], None] = lambda: None
     ) -> T:
-        """Try again and again, while there is hope."""
+        """Wait while there is hope."""
         from distributed import CancelledError, KilledWorker
-        from distributed import TimeoutError as NotYet
 
-        lost, n_retries = _Lost(self.client), 0
+        lost, n_retries, call = _Lost(self.client), 0, Call(get)
         while True:
-            try:
-                return get()
-            except NotYet as late:
-                # its traceback is part of a cycle, and would hold all tasks of the pass
-                late.with_traceback(None)
-                if future.status == "error":  # it was the task that waited for something
-                    raise
+            if not call.is_done(LOOK):
                 lost.look()
+                on_look()
+                continue
+            try:
+                return call.result()
             except KilledWorker as error:
                 n_retries += 1
                 if n_retries > MOST_RETRIES:
                     raise ClusterError(_killed(error)) from error
                 future.retry()
+                call = Call(get)
             except CancelledError as error:
                 raise ClusterError(gone(self.client)) from error
-            on_look()
+
+
+class Call(Generic[T]):
+    """A call in a thread of its own, which may never return.
+
+    Time limits of Dask are not used: they cancel what they wait for, which is not always told as
+    such, and their errors refer to all that is on the stack.
+    """
+
+    def __init__(self, action: Callable[[], T]) -> None:
+        self._found: list[T] = []
+        self._error: BaseException | None = None
+        self._done = threading.Event()
+        threading.Thread(target=self._go, args=(action,), daemon=True).start()
+
+    def _go(self, action: Callable[[], T]) -> None:
+        try:
+            self._found.append(action())
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._done.set()
+
+    def is_done(self, seconds: float) -> bool:
+        """Wait for some seconds; whether it has returned."""
+        return self._done.wait(seconds)
+
+    def result(self) -> T:
+        """What it returned; raises what it has raised."""
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        return self._found[0]
 
 
 class _Lost:
@@ -91,28 +120,18 @@ class _Lost:
         client = self.client
         if client.status != "running":
             return gone(client)
+        call = Call(lambda: client.sync(client.scheduler.identity)["workers"])
+        if not call.is_done(ANSWER):
+            return gone(client)
         try:
-            found = client.sync(client.scheduler.identity, callback_timeout=ANSWER)["workers"]
-        except OSError as error:  # a time limit that has passed is one, too
-            error.with_traceback(None)
+            found = call.result()
+        except OSError:
             return gone(client)
         if not found:
             return _no_worker(client)
         if all(worker["status"] == "paused" for worker in found.values()):
             return _all_paused(client, len(found))
         return None
-
-
-def in_limit(action: Callable[[], object], seconds: float) -> None:
-    """Do something that is no harm if it fails, or is not done in time."""
-
-    def go() -> None:
-        with suppress(Exception):
-            action()
-
-    thread = threading.Thread(target=go, daemon=True)
-    thread.start()
-    thread.join(seconds)
 
 
 def gone(client: Any) -> str:
