@@ -1,12 +1,4 @@
-"""Fits on clusters of real processes: the same labels, whatever is lost."""
-
-import os
-import random
-import signal
-import subprocess
-import sys
-import time
-from functools import partial
+"""Fits on clusters of real processes: the same labels as in memory."""
 
 import numpy as np
 import pandas as pd
@@ -15,10 +7,10 @@ from sklearn.base import clone
 
 from manyview import OMVCDR, open_rows
 from manyview.data.partitions import PartitionedViews, rows_between
-from manyview.datasets import make_multiview_blobs
+from manyview.datasets import load_benchmark
 from manyview.engines import Batches
 from manyview.engines.parts import rows_per_part
-from manyview.exceptions import ClusterError, ViewError
+from manyview.exceptions import ViewError
 from manyview.kernels.block import CHUNK_ROWS
 from manyview.solver import fitting
 
@@ -26,10 +18,12 @@ da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 clusters = pytest.importorskip("helpers.clusters")
+its = pytest.importorskip("helpers.on_clusters")
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, when workers are killed
-SETTINGS = {"n_init": 1, "random_state": 0, "check_structure": False, "max_iter": 6}
-N = 20 * CHUNK_ROWS + 77
+SETTINGS, N = its.SETTINGS, its.N
+blobs, partitioned = its.blobs, its.partitioned
+in_memory, on_cluster = its.in_memory, its.on_cluster
 CUTS = {
     "as parts": (4 * CHUNK_ROWS,) * 5 + (77,),
     "one": (N,),
@@ -42,32 +36,17 @@ def few_rows(monkeypatch):
     monkeypatch.setattr(fitting, "SAMPLE_ROWS", 1000)
 
 
+@pytest.fixture(autouse=True)
+def no_hang(request):
+    is_slow = request.node.get_closest_marker("slow")
+    with clusters.time_limit(900 if is_slow else 150):
+        yield
+
+
 @pytest.fixture(scope="module")
 def client():
     with clusters.local_cluster(2) as client:
         yield client
-
-
-def blobs(seed=0, missing_rate=0.0, n=N):
-    """Two views, a row of NaN where one is missing."""
-    data = make_multiview_blobs(
-        n, (12, 20), n_clusters=6, cluster_std=4.0, missing_rate=missing_rate, random_state=seed
-    ).data
-    if data.present is None:
-        return list(data.views)
-    return [np.where(data.present[:, [v]], X, np.nan) for v, X in enumerate(data.views)]
-
-
-def partitioned(views, cut=None):
-    return [da.from_array(X, chunks=(cut or 7000, -1)) for X in views]
-
-
-def in_memory(views, **more):
-    return OMVCDR(6, label_step="sharded", **{**SETTINGS, **more}).fit(views)
-
-
-def on_cluster(client, X, **more):
-    return OMVCDR(6, engine=client, **{**SETTINGS, **more}).fit(X)
 
 
 @pytest.mark.parametrize(("scale", "missing_rate"), [(None, 0.1), ("auto", 0.0)])
@@ -93,9 +72,9 @@ def test_labels_do_not_depend_on_the_partitions(client, cut):
 def test_labels_do_not_depend_on_the_number_of_workers(client):
     views, found = partitioned(blobs(1)), []
     with clusters.local_cluster(3) as other:
-        for its in (client, other):
-            with its.as_current():
-                models = [on_cluster(its, views, scale=scale) for scale in (None, "auto")]
+        for one in (client, other):
+            with one.as_current():
+                models = [on_cluster(one, views, scale=scale) for scale in (None, "auto")]
                 found.append([(np.asarray(model.labels_), model.objective_) for model in models])
     for (two, F_two), (three, F_three) in zip(*found, strict=True):
         np.testing.assert_array_equal(two, three)
@@ -111,6 +90,21 @@ def test_ten_sets_have_the_same_labels_with_any_number_of_workers(n_workers):
             scale = (None, "auto")[seed % 3 == 0]
             here = in_memory(views, scale=scale, random_state=seed)
             there = on_cluster(client, partitioned(views), scale=scale, random_state=seed)
+            np.testing.assert_array_equal(np.asarray(there.labels_), here.labels_)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
+def test_sets_of_benchmarks_have_the_same_labels_with_any_number_of_workers(n_workers, data_home):
+    with clusters.local_cluster(n_workers) as client:
+        for name in ("scene15", "ccv", "handwritten_6v"):
+            data, y = load_benchmark(name, data_home=data_home, return_X_y=True)
+            views = [np.asarray(X, dtype=np.float64) for X in data]
+            settings = {**SETTINGS, "n_init": 2, "max_iter": 20}
+            k = len(np.unique(y))
+            here = OMVCDR(k, label_step="sharded", **settings).fit(views)
+            X = [da.from_array(X, chunks=(1500 + 100 * v, -1)) for v, X in enumerate(views)]
+            there = OMVCDR(k, engine=client, **settings).fit(X)
             np.testing.assert_array_equal(np.asarray(there.labels_), here.labels_)
 
 
@@ -182,88 +176,6 @@ def test_the_current_client_an_address_and_a_client_are_the_same_cluster(client)
     np.testing.assert_array_equal(labels[0], labels[1])
     np.testing.assert_array_equal(labels[0], labels[2])
     assert clone(OMVCDR(6, engine=client)).engine is client
-
-
-def test_one_lost_worker_costs_at_most_one_pass(client):
-    check_kills(client, 2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_twenty_lost_workers_cost_at_most_one_pass_each(seed):
-    with clusters.local_cluster(2) as client:
-        check_kills(client, 5, seed)
-
-
-def check_kills(client, n_kills, seed=0):
-    """Fits that lose a worker at random moments have the same labels, for few more visits."""
-    X, draw = partitioned(blobs(n=2 * N)), random.Random(seed)
-    fit = partial(on_cluster, client, X, scale=None)
-    wanted = np.asarray(fit().labels_)
-    with clusters.counted_visits(client) as visits:
-        start = time.monotonic()
-        fit()
-        seconds, n_plain = time.monotonic() - start, visits.n_done
-    n_parts = -(-2 * N // rows_per_part(2 * N, 32 * 8))
-    for _ in range(n_kills):
-        client.wait_for_workers(2, timeout=60)
-        pid = draw.choice(list(clusters.pids(client).values()))
-        with clusters.counted_visits(client) as visits:
-            with clusters.killed_after(draw.uniform(0.1, 0.9) * seconds, pid):
-                found = np.asarray(fit().labels_)
-            print(f"{visits.n_done - n_plain} visits more, {n_parts} parts")
-            # what the scheduler has not yet heard to release may be made again, too
-            assert visits.n_done - n_plain <= n_parts + 2
-            assert max(visits.times.values()) <= 2
-        np.testing.assert_array_equal(found, wanted)
-
-
-def test_without_workers_a_fit_ends_with_a_sentence(monkeypatch):
-    from manyview.engines import cluster
-
-    monkeypatch.setattr(cluster, "PATIENCE", 3.0)
-    with clusters.local_cluster(0) as client:
-        start = time.monotonic()
-        with pytest.raises(ClusterError, match="no worker for 3 seconds"):
-            on_cluster(client, blobs(), scale=None)
-        assert time.monotonic() - start < 30
-
-
-SCHEDULER = "from distributed.cli.dask_scheduler import main; main()"
-WORKER = "from distributed.cli.dask_worker import main; main()"
-
-
-def start(code, *arguments):
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.Popen([sys.executable, "-c", code, *arguments], env=env, stderr=-3, stdout=-3)
-
-
-def test_without_a_scheduler_a_fit_ends_with_a_sentence(tmp_path):
-    file = str(tmp_path / "scheduler.json")
-    scheduler = start(SCHEDULER, "--scheduler-file", file, "--no-dashboard", "--port", "0")
-    worker = start(
-        WORKER,
-        "--scheduler-file",
-        file,
-        "--no-dashboard",
-        "--nthreads",
-        "1",
-        "--death-timeout",
-        "5",
-    )
-    try:
-        client = distributed.Client(scheduler_file=file, set_as_default=False, timeout=15)
-        client.wait_for_workers(1, timeout=60)
-        views = partitioned(blobs(n=4 * N), (N, 3 * N))
-        began = time.monotonic()
-        long = partial(on_cluster, client, views, scale=None, tol=0, max_iter=10_000)
-        with clusters.killed_after(4.0, scheduler.pid), pytest.raises(ClusterError, match="gone"):
-            long()
-        assert time.monotonic() - began < 60
-    finally:
-        for process in (worker, scheduler):
-            process.send_signal(signal.SIGKILL)
-            process.wait()
 
 
 def test_rows_that_cannot_be_clustered_are_named(client):

@@ -17,6 +17,7 @@ from manyview.data.doubts import find_doubts
 from manyview.data.partitions import PartitionedViews
 from manyview.engines import choose_batches, choose_engine
 from manyview.engines.cluster import OnCluster, OnParts, is_cluster, open_client
+from manyview.engines.waiting import Waiting
 from manyview.exceptions import DataWarning, NotEnoughSamplesError
 from manyview.kernels import choose_kernels
 from manyview.model_selection.choice import Choice
@@ -66,7 +67,7 @@ def fit_on_cluster(model: Any, X: Any, on_step: OnStep, on_parts: OnParts | None
     _check_parameters(model)
     rng = generator(model.random_state)
     with open_client(model.engine, model.n_jobs) as (client, is_own):
-        data = PartitionedViews.of(X)
+        data = PartitionedViews.of(X, Waiting(client).compute)
         engine = OnCluster(client, choose_kernels("cpu"), on_parts)
         try:
             engine.load(data, None)

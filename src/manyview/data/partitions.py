@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ from manyview.data.opening import open_rows
 from manyview.data.rows import File, Joined, Part, Picked, Rows, float_dtype
 from manyview.data.views import MultiViewData
 from manyview.exceptions import NotEnoughSamplesError, ViewError
+
+Compute = Callable[..., Sequence[Any]]  # of tasks, to their results
 
 
 def is_dask(view: object) -> bool:
@@ -66,8 +68,11 @@ class PartitionedViews:
     present: NDArray[np.bool_] | None = None  # which views each sample has; rows of NaN lack, too
 
     @classmethod
-    def of(cls, X: Any) -> PartitionedViews:
-        """From a list or dict of Dask collections, files or arrays, or one of them."""
+    def of(cls, X: Any, compute: Compute | None = None) -> PartitionedViews:
+        """From a list or dict of Dask collections, files or arrays, or one of them.
+
+        Lengths of partitions that Dask does not know are computed; `compute` does it.
+        """
         if isinstance(X, cls):
             return X
         present = None
@@ -81,7 +86,7 @@ class PartitionedViews:
         if not named:
             msg = "Received no views; expected at least one 2-D Dask array, DataFrame or file."
             raise ViewError(msg)
-        opened = tuple(_opened(view, name) for name, view in named.items())
+        opened = tuple(_opened(view, name, compute) for name, view in named.items())
         found = cls(opened, tuple(named), present)
         found._check_rows()
         return found
@@ -224,12 +229,12 @@ def rows_between(rows: Rows, start: int, stop: int) -> Rows:
     return rows[start:stop]  # type: ignore[no-any-return]
 
 
-def _opened(view: Any, name: str) -> PartitionedView:
+def _opened(view: Any, name: str, compute: Compute | None) -> PartitionedView:
     """A view, of whatever kind; its partitions are counted, its values are not looked at."""
     if isinstance(view, str | os.PathLike):
         view = open_rows(view)
     if is_dask(view):
-        return _of_dask(view, name)
+        return _of_dask(view, name, compute)
     stored: Any = as_stored(view, name)
     if not isinstance(stored, Rows | np.ndarray):
         msg = (
@@ -251,7 +256,7 @@ def _is_of_files(rows: Rows) -> bool:
     return isinstance(rows, File)
 
 
-def _of_dask(view: Any, name: str) -> PartitionedView:
+def _of_dask(view: Any, name: str, compute: Compute | None) -> PartitionedView:
     """A Dask array or DataFrame as an array whose partitions have known lengths."""
     features = None
     if hasattr(view, "to_dask_array"):
@@ -270,10 +275,26 @@ def _of_dask(view: Any, name: str) -> PartitionedView:
         msg = f"View '{name}' has {view.ndim} dimensions; expected 2 (samples by features)."
         raise ViewError(msg)
     if np.isnan(view.shape).any():
-        view = copy.copy(view).compute_chunk_sizes()
+        view = _with_lengths(view, compute)
     if view.dtype.kind not in "fiub":
         msg = f"View '{name}' has dtype {view.dtype}; expected numbers. Encode or drop the others."
         raise ViewError(msg)
     view = view.astype(float_dtype(view.dtype))
     shape = (int(view.shape[0]), int(view.shape[1]))
     return PartitionedView(view, shape, np.dtype(view.dtype), features)
+
+
+def _with_lengths(view: Any, compute: Compute | None) -> Any:
+    """A Dask array whose partitions have known lengths, which are computed once."""
+    from dask.base import compute as at_once
+    from dask.delayed import delayed
+
+    blocks = view.to_delayed()
+    shape = delayed(np.shape, pure=False)
+    asked = [*blocks[:, 0], *blocks[0, 1:]]
+    found = (compute or at_once)(*map(shape, asked))
+    rows = tuple(n_rows for n_rows, _ in found[: len(blocks)])
+    columns = tuple(n_columns for _, n_columns in (found[0], *found[len(blocks) :]))
+    known = copy.copy(view)
+    known._chunks = (rows, columns)
+    return known

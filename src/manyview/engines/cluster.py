@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import pickle
 import threading
-import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,19 +39,18 @@ from manyview.engines.parts import (
     sum_in_order,
 )
 from manyview.engines.sharded import Sharded, check_unweighted
+from manyview.engines.waiting import Call, Waiting, gone
 from manyview.exceptions import ClusterError, ViewError
 from manyview.kernels import Kernels, choose_kernels
 from manyview.utils.optional import needed
 from manyview.utils.threads import limit_threads
 from manyview.utils.types import FloatArray
 
-PATIENCE = 60.0  # seconds without any worker, or without the scheduler, after which a fit ends
-LOOK = 1.0  # seconds between two looks whether they are there
 HELD_SHARE = 0.25  # of the memory of a worker, for parts beside the rows as given
 HELD_BYTES = 1 << 30  # the same where a worker has no limit
 IN_MEMORY_SHARE = 0.5  # of the memory of all workers: larger files are read in each pass
 SENT_BYTES = 1 << 23  # of labels that are on their way through the client
-MOST_RETRIES = 3  # of a task whose workers were lost again and again
+FORGET_S = 5.0  # seconds that workers get to let go of what they hold
 PLAIN = 4  # version of pickle that copies arrays
 UNLUCKY = 20  # workers that a task may lose on a cluster that is started here
 
@@ -210,6 +209,12 @@ def same(value: Any) -> Any:
     return value
 
 
+def release(futures: Sequence[Any]) -> None:
+    """Tell the scheduler that tasks are not wanted any more."""
+    for future in futures:
+        future.release()
+
+
 async def forget(fit: str) -> None:
     """On a worker: let go of the parts of a fit."""
     _cache.forget(fit)
@@ -234,6 +239,8 @@ class OnCluster(Sharded):
     def __init__(self, client: Any, kernels: Kernels, on_parts: OnParts | None = None) -> None:
         super().__init__(kernels)
         self.client, self._on_parts = client, on_parts
+        self._waiting = Waiting(client)
+        self._passing: list[Any] = []  # tasks that nobody wants after this pass
         self._fit = uuid.uuid4().hex[:12]
         self._data: PartitionedViews | None = None
         self._rows: list[Any] = []
@@ -254,15 +261,14 @@ class OnCluster(Sharded):
         """Let go of what the workers hold."""
         self._rows, self._labels, self._known = [], [], {}
         if self.client.status == "running":
-            self.client.run(forget, self._fit, wait=False, on_error="ignore")
+            ask = partial(self.client.run, forget, self._fit, wait=False, on_error="ignore")
+            Call(ask).is_done(FORGET_S)
 
     def lazy_labels(self) -> list[tuple[Any, int]]:
         """The labels of each part, which stay on the cluster, and their number."""
-        from distributed import wait
-
         if self._moves:
             self._run(Look(n_present))
-        wait(self._labels)  # type: ignore[no-untyped-call]
+        self._waiting.until_done(self._labels)
         return [
             (labels, self.rows_of(p).stop - self.rows_of(p).start)
             for p, labels in enumerate(self._labels)
@@ -294,12 +300,29 @@ class OnCluster(Sharded):
     def _key(self, what: str, *numbers: int) -> str:
         return "-".join([f"manyview_{what}", self._fit, *map(str, numbers)])
 
+    def _run(self, *action: Any, **more: Any) -> Any:
+        """A pass; after it, what is only of it is let go at once, whoever may still refer to it.
+
+        A task that the scheduler still has to keep would be done again if its worker is lost, and
+        so would all it was made from.
+        """
+        from distributed.client import ClosedClientError
+
+        try:
+            return super()._run(*action, **more)
+        except ClosedClientError as error:
+            raise ClusterError(gone(self.client)) from error
+        finally:
+            release(self._passing)
+            self._passing = []
+
     def _visit(self, own: Pass, positions: Sequence[int]) -> tuple[list[Any], Outcome[Any]]:
         if not self._rows:
             self._ask_for_rows()
         client, number = self.client, own.number
         bare = packed(replace(own, steps=()))
         given = client.submit(same, bare, key=self._key("pass", number), pure=False)
+        self._passing.append(given)
         steps = self._sent(own.steps)
         visited = client.map(
             visit_part,
@@ -311,8 +334,10 @@ class OnCluster(Sharded):
             key=[self._key("visit", number, p) for p in positions],
             pure=False,
         )
+        self._passing += visited
         total = self._summed(visited, number)
-        return visited, pickle.loads(self._result(total, visited))
+        found = self._waiting.result(total, lambda: self._tell(visited))
+        return visited, pickle.loads(found)
 
     def _sent(self, steps: Sequence[Step]) -> list[Any]:
         """The steps on the cluster, where each is sent once."""
@@ -333,8 +358,11 @@ class OnCluster(Sharded):
             keys = [self._key("sum", number, level, start) for start in starts]
             few = [found[start : start + FAN_IN] for start in starts]
             found = self.client.map(sum_outcomes, few, key=keys, pure=False)
+            self._passing += found
             level += 1
-        return self.client.submit(packed, found[0], key=self._key("total", number), pure=False)
+        total = self.client.submit(packed, found[0], key=self._key("total", number), pure=False)
+        self._passing.append(total)
+        return total
 
     def _kept(self, visited: Sequence[Any], positions: Sequence[int]) -> list[Any]:
         """The labels as plain data in tasks of their own, a few parts at a time.
@@ -347,82 +375,17 @@ class OnCluster(Sharded):
         for start in range(0, len(visited), at_once):
             window = slice(start, start + at_once)
             short = self.client.map(short_labels, list(visited[window]), pure=False)
-            found = [self._result(one, short) for one in short]
+            together = self.client.submit(list, short, pure=False)
+            found = self._waiting.result(together)
+            release([*short, together])
             keys = [self._key("labels", self._number, p) for p in positions[window]]
             kept += self.client.map(long_labels, found, key=keys, pure=False)
         return kept
 
-    def _result(self, future: Any, parts: Sequence[Any]) -> Any:
-        """The result of a task, or an error if the cluster is gone."""
-        from distributed import CancelledError, KilledWorker
-        from distributed import TimeoutError as NotYet
-
-        is_lost, n_retries = _Clock(), 0
-        while True:
-            try:
-                return future.result(timeout=LOOK)
-            except NotYet:
-                self._look(is_lost)
-            except KilledWorker as error:
-                n_retries += 1
-                if n_retries > MOST_RETRIES:
-                    raise ClusterError(_killed(error)) from error
-                future.retry()
-            except CancelledError as error:
-                raise ClusterError(_gone(self.client)) from error
-            if self._on_parts is not None:
-                self._on_parts(sum(part.status == "finished" for part in parts), len(parts))
-
-    def _look(self, is_lost: _Clock) -> None:
-        """Raise an error once there has been no scheduler, or no worker, for too long."""
-        if self.client.status != "running":
-            if is_lost.seconds() > PATIENCE:
-                raise ClusterError(_gone(self.client))
-            return
-        n_workers = len(self.client.scheduler_info()["workers"])
-        if n_workers > 0:
-            is_lost.reset()
-        elif is_lost.seconds() > PATIENCE:
-            msg = (
-                f"The cluster at {self.client.scheduler.address} has had no worker for "
-                f"{PATIENCE:.0f} seconds, so that the fit cannot go on. Start workers, such as by "
-                "`dask worker`, and look into the log of those that ended: most often they had "
-                "too little memory."
-            )
-            raise ClusterError(msg)
-
-
-class _Clock:
-    """Seconds since something was last as it should be."""
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """It is now."""
-        self._since = time.monotonic()
-
-    def seconds(self) -> float:
-        """Since then."""
-        return time.monotonic() - self._since
-
-
-def _gone(client: Any) -> str:
-    """What to say when the scheduler has forgotten the work."""
-    return (
-        f"The scheduler at {client.scheduler.address if client.scheduler else 'its address'} is "
-        "gone, or has forgotten the tasks of this fit, and with it the labels. Start the cluster "
-        "again and call fit again."
-    )
-
-
-def _killed(error: Exception) -> str:
-    """What to say when a task has lost several workers."""
-    return (
-        f"A part of the rows was given up: {str(error).splitlines()[0]} Most often a part and what "
-        "is computed from it need more memory than a worker has. Give workers more memory, or "
-        "raise distributed.scheduler.allowed-failures if they are often lost for other reasons."
-    )
+    def _tell(self, parts: Sequence[Any]) -> None:
+        """Say how many parts of a pass are done."""
+        if self._on_parts is not None:
+            self._on_parts(sum(part.status == "finished" for part in parts), len(parts))
 
 
 def is_client(value: object) -> bool:
