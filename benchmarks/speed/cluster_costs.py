@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 
 from manyview import estimate_cost
+from manyview.cost import CostEstimate
 
 ROWS = (10**8, 10**9)
 WORKERS = (16, 64, 256)
@@ -22,17 +23,29 @@ def table() -> str:
     head = ["rows", *(f"{n_workers} workers" for n_workers in WORKERS)]
     lines = [head, ["---"] * len(head)]
     for n in ROWS:
-        shapes = [(n, width) for width in WIDTHS]
-        costs = [_cost(shapes, n_workers) for n_workers in WORKERS]
-        lines.append([f"{n:.0e}".replace("e+0", "·10^"), *costs])
+        lines.append([f"{n:.0e}".replace("e+0", "·10^"), *_costs(n)])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _cost(shapes: list[tuple[int, int]], n_workers: int) -> str:
-    """Hours of a fit, and memory of a worker."""
-    found = estimate_cost(shapes, N_CLUSTERS, engine="dask", n_workers=n_workers, dtype="float32")
-    each = (found.memory_bytes + found.view_bytes) / n_workers
-    return f"{found.seconds / 3600:.2g} h, {each / 1e9:.2g} GB each"
+def _costs(n: int) -> list[str]:
+    """Hours of a fit, and memory of a worker, for each number of workers.
+
+    Part of the time is divided by the workers, so two estimates tell all others.
+    """
+    few, many = (_estimate(n, n_workers) for n_workers in (WORKERS[0], WORKERS[-1]))
+    growing = (few.seconds - many.seconds) / (1 / WORKERS[0] - 1 / WORKERS[-1])
+    cells = []
+    for n_workers in WORKERS:
+        seconds = few.seconds + growing * (1 / n_workers - 1 / WORKERS[0])
+        each = (few.memory_bytes + few.view_bytes) / n_workers
+        cells.append(f"{seconds / 3600:.2g} h, {each / 1e9:.2g} GB each")
+    return cells
+
+
+def _estimate(n: int, n_workers: int) -> CostEstimate:
+    """What a fit of blobs costs."""
+    shapes = [(n, width) for width in WIDTHS]
+    return estimate_cost(shapes, N_CLUSTERS, engine="dask", n_workers=n_workers, dtype="float32")
 
 
 def main() -> None:

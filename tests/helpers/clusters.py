@@ -61,6 +61,15 @@ def counted_visits(client):
         client.cluster.scheduler.remove_plugin("visits")
 
 
+def refill(client, n_workers):
+    """Wait until workers that were lost are replaced; start another if their nanny gave up."""
+    try:
+        client.wait_for_workers(n_workers, timeout=40)
+    except TimeoutError:
+        client.cluster.scale(len(client.cluster.workers) + 1)
+        client.wait_for_workers(n_workers, timeout=60)
+
+
 def pids(client):
     """Process of each worker."""
     return client.run(os.getpid)
