@@ -94,13 +94,13 @@ def test_ten_sets_have_the_same_labels_with_any_number_of_workers(n_workers):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_workers", [1, 2, 4])
+@pytest.mark.parametrize("n_workers", [1, 4])
 def test_sets_of_benchmarks_have_the_same_labels_with_any_number_of_workers(n_workers, data_home):
     with clusters.local_cluster(n_workers) as client:
-        for name in ("scene15", "ccv", "handwritten_6v"):
+        for name in ("scene15", "handwritten_6v"):
             data, y = load_benchmark(name, data_home=data_home, return_X_y=True)
-            views = [np.asarray(X, dtype=np.float64) for X in data]
-            settings = {**SETTINGS, "n_init": 2, "max_iter": 20}
+            views = [np.asarray(X, dtype=np.float64) for X in data.views]
+            settings = {**SETTINGS, "max_iter": 8}
             k = len(np.unique(y))
             here = OMVCDR(k, label_step="sharded", **settings).fit(views)
             X = [da.from_array(X, chunks=(1500 + 100 * v, -1)) for v, X in enumerate(views)]

@@ -49,6 +49,7 @@ def test_one_lost_worker_costs_at_most_one_pass(client):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("MANYVIEW_KILLS" not in os.environ, reason="MANYVIEW_KILLS is not set")
 @pytest.mark.parametrize("seed", range(4))
 def test_twenty_lost_workers_cost_at_most_one_pass_each(seed):
     with clusters.local_cluster(2) as client:
