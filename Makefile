@@ -50,6 +50,7 @@ faults: $(VENV)/installed-dev
 	cd tests && ../$(BIN)/python -W ignore -m faults.files --faults $(FAULTS) --seed $(SEED)
 	cd tests && ../$(BIN)/python -W ignore -m faults.interrupts --interrupts $(INTERRUPTS) --seed $(SEED)
 	cd tests && ../$(BIN)/python -m faults.problems --problems $(PROBLEMS) --seed $(SEED)
+	MANYVIEW_KILLS=1 $(BIN)/python -m pytest tests/engines/test_cluster_faults.py -k twenty
 
 # one process; a case that fails is kept in build/fuzz and printed with what draws it again
 fuzz: $(VENV)/installed-dev

@@ -12,7 +12,6 @@ from manyview.engines import Batches
 from manyview.engines.parts import rows_per_part
 from manyview.exceptions import ViewError
 from manyview.kernels.block import CHUNK_ROWS
-from manyview.solver import fitting
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -20,6 +19,7 @@ distributed = pytest.importorskip("distributed")
 clusters = pytest.importorskip("helpers.clusters")
 its = pytest.importorskip("helpers.on_clusters")
 
+few_rows, no_hang, client = its.few_rows, its.no_hang, its.client  # fixtures
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, when workers are killed
 SETTINGS, N = its.SETTINGS, its.N
 blobs, partitioned = its.blobs, its.partitioned
@@ -29,24 +29,6 @@ CUTS = {
     "one": (N,),
     "unequal, some empty": (0, 1, 9000, 0, 3000, N - 12001, 0),
 }
-
-
-@pytest.fixture(autouse=True)
-def few_rows(monkeypatch):
-    monkeypatch.setattr(fitting, "SAMPLE_ROWS", 1000)
-
-
-@pytest.fixture(autouse=True)
-def no_hang(request):
-    is_slow = request.node.get_closest_marker("slow")
-    with clusters.time_limit(900 if is_slow else 150):
-        yield
-
-
-@pytest.fixture(scope="module")
-def client():
-    with clusters.local_cluster(2) as client:
-        yield client
 
 
 @pytest.mark.parametrize(("scale", "missing_rate"), [(None, 0.1), ("auto", 0.0)])
@@ -94,13 +76,13 @@ def test_ten_sets_have_the_same_labels_with_any_number_of_workers(n_workers):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_workers", [1, 4])
+@pytest.mark.parametrize("n_workers", [1, 2, 4])
 def test_sets_of_benchmarks_have_the_same_labels_with_any_number_of_workers(n_workers, data_home):
     with clusters.local_cluster(n_workers) as client:
-        for name in ("scene15", "handwritten_6v"):
+        for name in ("scene15", "ccv", "handwritten_6v"):
             data, y = load_benchmark(name, data_home=data_home, return_X_y=True)
             views = [np.asarray(X, dtype=np.float64) for X in data.views]
-            settings = {**SETTINGS, "max_iter": 8}
+            settings = {**SETTINGS, "n_init": 2, "max_iter": 20}
             k = len(np.unique(y))
             here = OMVCDR(k, label_step="sharded", **settings).fit(views)
             X = [da.from_array(X, chunks=(1500 + 100 * v, -1)) for v, X in enumerate(views)]

@@ -14,34 +14,16 @@ import pytest
 from manyview.engines import waiting
 from manyview.engines.parts import rows_per_part
 from manyview.exceptions import ClusterError
-from manyview.solver import fitting
 
 pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 clusters = pytest.importorskip("helpers.clusters")
 its = pytest.importorskip("helpers.on_clusters")
 
+few_rows, no_hang, client = its.few_rows, its.no_hang, its.client  # fixtures
 pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, when workers are killed
 N = its.N
 blobs, partitioned, on_cluster = its.blobs, its.partitioned, its.on_cluster
-
-
-@pytest.fixture(autouse=True)
-def few_rows(monkeypatch):
-    monkeypatch.setattr(fitting, "SAMPLE_ROWS", 1000)
-
-
-@pytest.fixture(autouse=True)
-def no_hang(request):
-    is_slow = request.node.get_closest_marker("slow")
-    with clusters.time_limit(900 if is_slow else 150):
-        yield
-
-
-@pytest.fixture(scope="module")
-def client():
-    with clusters.local_cluster(2) as client:
-        yield client
 
 
 def test_one_lost_worker_costs_at_most_one_pass(client):

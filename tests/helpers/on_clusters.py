@@ -2,13 +2,34 @@
 
 import dask.array as da
 import numpy as np
+import pytest
 
+from helpers import clusters
 from manyview import OMVCDR
 from manyview.datasets import make_multiview_blobs
 from manyview.kernels.block import CHUNK_ROWS
+from manyview.solver import fitting
 
 SETTINGS = {"n_init": 1, "random_state": 0, "check_structure": False, "max_iter": 6}
 N = 20 * CHUNK_ROWS + 77
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch):
+    monkeypatch.setattr(fitting, "SAMPLE_ROWS", 1000)
+
+
+@pytest.fixture(autouse=True)
+def no_hang(request):
+    is_slow = request.node.get_closest_marker("slow")
+    with clusters.time_limit(900 if is_slow else 150):
+        yield
+
+
+@pytest.fixture(scope="module")
+def client():
+    with clusters.local_cluster(2) as client:
+        yield client
 
 
 def blobs(seed=0, missing_rate=0.0, n=N):

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from helpers.executors import AtOnce
 from manyview import OMVCDR, open_rows
 from manyview.datasets import make_multiview_blobs
-from manyview.engines import Batches
+from manyview.engines import Batches, streaming
 from manyview.kernels.block import CHUNK_ROWS
 from manyview.kernels.statistics import Frozen
 from manyview.solver import alternation, fitting
@@ -109,6 +110,8 @@ def test_a_visit_is_a_projection_a_sweep_and_the_sums_at_its_end(engine, rng):
 
 def test_an_iteration_reads_each_file_once_and_reaches_the_same_objective(files, monkeypatch):
     reads = count_reads(monkeypatch, files)
+    # a thread may read a block ahead that is then dropped
+    monkeypatch.setattr(streaming, "ThreadPoolExecutor", AtOnce)
 
     def fit(**more):
         reads[0] = 0.0
@@ -123,7 +126,7 @@ def test_an_iteration_reads_each_file_once_and_reaches_the_same_objective(files,
     once, n_once, more = fit_twice()
     assert more == pytest.approx(5, abs=1)  # a block may be held or read ahead
     twice, n_twice, _ = fit_twice(n_passes=2)
-    assert n_once <= 0.6 * n_twice + 0.5  # the same
+    assert n_once <= 0.6 * n_twice
     assert once.objective_ <= twice.objective_ * (1 + 1e-4)
     np.testing.assert_array_equal(once.predict(files), once.labels_)
     for file, centers in zip(files, once.cluster_centers_, strict=True):

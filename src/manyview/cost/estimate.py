@@ -212,8 +212,6 @@ def _of_shapes(
     shapes: Sequence[tuple[int, int]], dtype: np.dtype[Any], model: OMVCDR
 ) -> CostEstimate:
     """Estimate with simulated blobs instead of the views."""
-    from manyview.datasets import make_multiview_blobs
-
     if len({n for n, _ in shapes}) != 1 or min(map(min, shapes)) < 1:
         msg = f"The shapes are {list(shapes)}; expected equal numbers of samples, at least 1."
         raise ViewError(msg)
@@ -226,16 +224,15 @@ def _of_shapes(
     is_large = model.engine == "auto" and is_too_large(n * row_bytes, model.memory_limit)
     target = _target(model, whole, is_on_disk=is_large or model.engine == "stream")
     n_some = count_rows(n, row_bytes, model.n_clusters, is_fast=target.on_device is not None)
-    k = model.n_clusters if isinstance(model.n_clusters, int) else 10
-    blobs = make_multiview_blobs(
-        n_some, widths, n_clusters=k, separation=SEPARATION, dtype=in_memory, random_state=0
-    ).data
+    blobs = _blobs(n_some, widths, in_memory, model)
     if target.plan is None:
         trial = _try(model, target, blobs, n, is_checked=False)
         return _extrapolate(trial, n, target, Storage(n * row_bytes, 0, ()))
     with TemporaryDirectory() as folder:
         files = [Path(folder) / f"{v}.npy" for v in range(len(widths))]
-        stored = [_saved(X, file, dtype) for X, file in zip(blobs.views, files, strict=True)]
+        stored = [
+            _saved(np.asarray(X), file, dtype) for X, file in zip(blobs.views, files, strict=True)
+        ]
         some = some_rows(replace(blobs, views=tuple(stored)), n_some)
         trial = _try(model, target, some, n, is_checked=False)
         on_disk = Storage(0, n * sum(widths) * dtype.itemsize, tuple(files))
@@ -244,8 +241,6 @@ def _of_shapes(
 
 def _of_cluster(X: Any, dtype: np.dtype[Any], model: OMVCDR, n_workers: int) -> CostEstimate:
     """What one thread takes for simulated blobs; what grows with the rows is divided."""
-    from manyview.datasets import make_multiview_blobs
-
     if _are_shapes(X):
         shapes = X
     else:
@@ -254,15 +249,7 @@ def _of_cluster(X: Any, dtype: np.dtype[Any], model: OMVCDR, n_workers: int) -> 
     n, widths = shapes[0][0], [d for _, d in shapes]
     stored = np.result_type(dtype, np.float32)
     row_bytes = sum(widths) * stored.itemsize
-    k = model.n_clusters if isinstance(model.n_clusters, int) else 10
-    blobs = make_multiview_blobs(
-        count_rows(n, row_bytes, k),
-        widths,
-        n_clusters=k,
-        separation=SEPARATION,
-        dtype=stored,
-        random_state=0,
-    ).data
+    blobs = _blobs(count_rows(n, row_bytes, model.n_clusters), widths, stored, model)
     given = {"engine": "memory", "n_passes": 1, "n_jobs": 1, "label_step": "parallel"}
     own = OMVCDR(**{**model.get_params(deep=False), **given})
     trial = calibrate(own, "memory", blobs, n, is_checked=False)
@@ -272,6 +259,17 @@ def _of_cluster(X: Any, dtype: np.dtype[Any], model: OMVCDR, n_workers: int) -> 
     at_once = min(n_workers, -(-n // rows_per_part(n, row_bytes)))
     seconds = fixed + growing / at_once
     return replace(whole, seconds=seconds, engine="dask", n_workers=n_workers)
+
+
+def _blobs(n: int, widths: list[int], dtype: np.dtype[Any], model: OMVCDR) -> MultiViewData:
+    """Simulated views; ten clusters if their number is to be found."""
+    from manyview.datasets import make_multiview_blobs
+
+    k = model.n_clusters if isinstance(model.n_clusters, int) else 10
+    data: MultiViewData = make_multiview_blobs(
+        n, widths, n_clusters=k, separation=SEPARATION, dtype=dtype, random_state=0
+    ).data
+    return data
 
 
 def _saved(X: NDArray[Any], file: Path, dtype: np.dtype[Any]) -> Rows:

@@ -23,7 +23,7 @@ from manyview.data.views import MultiViewData
 from manyview.kernels import Kernels, choose_kernels
 from manyview.kernels.block import CHUNK_ROWS, Block
 from manyview.utils.memory import installed_memory
-from manyview.utils.types import FloatArray
+from manyview.utils.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from manyview.engines.memory import InMemory
@@ -235,6 +235,13 @@ class Engine(Protocol):
 
     def gather_column(self, column: int) -> FloatArray:
         """Collect one column of the projections, in float64."""
+
+
+def draw_rows(n_samples: int, n_rows: int, rng: np.random.Generator) -> IntArray:
+    """Sorted rows drawn without replacement; all if there are no more."""
+    if n_rows >= n_samples:
+        return np.arange(n_samples)
+    return np.sort(rng.choice(n_samples, n_rows, replace=False))
 
 
 def rows_per_block(row_bytes: int, n_bytes: float = BLOCK_BYTES) -> int:

@@ -21,7 +21,7 @@ from manyview.data.conversion import largest_allowed
 from manyview.data.rows import Rows
 from manyview.data.tensors import TensorRows
 from manyview.data.views import MultiViewData
-from manyview.engines import Batches, rows_per_block
+from manyview.engines import Batches, draw_rows, rows_per_block
 from manyview.engines.memory import InMemory
 from manyview.exceptions import MemoryLimitError
 from manyview.kernels import Kernels, choose_kernels
@@ -180,9 +180,7 @@ class OnDevice(InMemory):
         self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False
     ) -> InMemory:
         """Rows drawn without replacement, on the host."""
-        n = self.n_samples
-        every = np.arange(n)
-        chosen = every if n_rows >= n else np.sort(rng.choice(n, n_rows, replace=False))
+        chosen = draw_rows(self.n_samples, n_rows, rng)
         engine = InMemory(self._host)
         engine.load(self._data[chosen], self._host_weights(chosen))
         return engine

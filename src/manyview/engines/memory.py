@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from manyview.data.scaling import ViewScaling, groups_of
 from manyview.data.views import MultiViewData
-from manyview.engines import Batches, Carry, Engine, RowFilter, Stages, rows_per_block
+from manyview.engines import Batches, Carry, Engine, RowFilter, Stages, draw_rows, rows_per_block
 from manyview.engines.slices import slice_rows, take_rows_of
 from manyview.kernels import Kernels
 from manyview.kernels.block import CHUNK_ROWS, Block, ViewRows
@@ -113,7 +113,7 @@ class InMemory:
         """All blocks if there are at most `n_rows` rows, else rows drawn without replacement."""
         if n_rows >= self.n_samples:
             return tuple(self._blocks)
-        chosen = np.sort(rng.choice(self.n_samples, n_rows, replace=False))
+        chosen = draw_rows(self.n_samples, n_rows, rng)
         slices = list(self._row_slices())
         parts = np.split(chosen, np.searchsorted(chosen, [rows.stop for rows in slices])[:-1])
         return tuple(
@@ -126,12 +126,9 @@ class InMemory:
         self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False
     ) -> InMemory:
         """Rows drawn without replacement, copied."""
-        if n_rows >= self.n_samples:
-            if not is_apart:
-                return self
-            chosen = np.arange(self.n_samples)
-        else:
-            chosen = np.sort(rng.choice(self.n_samples, n_rows, replace=False))
+        if n_rows >= self.n_samples and not is_apart:
+            return self
+        chosen = draw_rows(self.n_samples, n_rows, rng)
         engine = InMemory(self.kernels)
         engine.load(self._data[chosen], self._weights[chosen])
         return engine

@@ -17,9 +17,9 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from manyview.data.scaling import ViewScaling
+from manyview.data.scaling import ViewScaling, groups_of
 from manyview.data.views import MultiViewData
-from manyview.engines import Batches, Carry, RowFilter, Stages
+from manyview.engines import Batches, Carry, RowFilter, Stages, draw_rows
 from manyview.engines.memory import InMemory
 from manyview.engines.parts import (
     Action,
@@ -132,9 +132,7 @@ class Sharded(ABC):
         if self._patterns is None:
             found = self._run(Look(patterns_present)).items
             self._patterns = np.unique(np.concatenate(found), axis=0)
-        counts = self._patterns[:, [scaling.view for scaling in scalings]].sum(axis=1)
-        others = [] if n_present is None else n_present.tolist()
-        known = np.unique([*counts.tolist(), *others]).astype(np.float64)
+        known = groups_of(scalings, self._patterns, n_present)[0].astype(np.float64)
         # rows are scaled when they are next visited: that needs no pass of its own
         self._number += 1
         self._steps = followed_by(self._steps, Step(self._number, Scale(tuple(scalings), known)))
@@ -274,8 +272,7 @@ class Sharded(ABC):
         self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False
     ) -> InMemory:
         """Rows drawn without replacement, in memory here."""
-        n = self.n_samples
-        chosen = np.arange(n) if n_rows >= n else np.sort(rng.choice(n, n_rows, replace=False))
+        chosen = draw_rows(self.n_samples, n_rows, rng)
         engine = InMemory(self.kernels)
         engine.load(self.gather_given(chosen), None)
         return engine

@@ -26,7 +26,7 @@ class Uploads:
     """A view whose blocks are copied to a device when they are used; after the last, the first.
 
     Memory of the caller is pinned in the second pass: it takes as long as the copies of a pass by
-    way of other memory, and later passes are faster by a third.
+    way of other memory, and later passes are faster.
     """
 
     ndim = 2
