@@ -68,8 +68,8 @@ from manyview.persistence.atomic import write_text
 from manyview.persistence.checkpoint import is_checkpoint
 from manyview.persistence.settings_file import write_settings
 from manyview.report import describe_fit, render_fit
-from manyview.report.pictures import svg_file
 from manyview.report.survival_plot import draw_survival
+from manyview.report.svg import svg_file
 
 SILENT = ("config", "quiet", "json", "estimate", "context", "help")  # not about the result
 

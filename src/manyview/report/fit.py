@@ -26,6 +26,7 @@ from manyview.inspection.explain import DOUBTFUL
 from manyview.reliability.outliers import describe_outliers
 from manyview.reliability.sizes import advise_sizes
 from manyview.reliability.stability import RETURNS
+from manyview.report.dendrogram import describe_hierarchy
 from manyview.report.pictures import as_pictures
 from manyview.report.sample_map import describe_map
 from manyview.report.truth import as_classes, describe_truth
@@ -34,7 +35,8 @@ from manyview.utils.near import did_you_mean
 from manyview.utils.types import FloatArray
 
 FORMAT = 1  # of the dict; increases when older versions could not render it
-N_CLUSTERS = 100  # largest number that is described one by one
+N_CLUSTERS = 1000  # largest number that is described one by one
+N_HEATMAP = 100  # of them, in the heatmap
 N_FEATURES = 5  # of a view and cluster
 N_STRONGEST = 3  # of a cluster, in its headline
 N_SAMPLES = 8  # typical and doubtful ones, of a cluster
@@ -122,6 +124,7 @@ def describe_fit(
         "truth": None if classes is None else describe_truth(model, data, classes, seconds),
         "confidence": _confidence(model),
         "silhouettes": _silhouettes(explanation),
+        "hierarchy": describe_hierarchy(model, explanation),
         "weights": _weights(model),
         "outliers": describe_outliers(model, data),
         "heatmap": _heatmap(explanation),
@@ -234,10 +237,10 @@ def _clusters(explanation: Explanation, images: FloatArray | None) -> list[dict[
     ]
 
 
-def _described(explanation: Explanation) -> list[int]:
+def _described(explanation: Explanation, most: int | None = None) -> list[int]:
     """Numbers of the largest clusters, in rising order; clusters without samples are left out."""
     sizes = explanation.clusters["size"].sort_values(ascending=False, kind="stable")
-    return sorted(int(c) for c in sizes[sizes > 0].index[:N_CLUSTERS])
+    return sorted(int(c) for c in sizes[sizes > 0].index[: most or N_CLUSTERS])
 
 
 def _advice_on_sizes(model: FittedModel, data: MultiViewData) -> str | None:
@@ -353,13 +356,14 @@ def _silhouettes(explanation: Explanation) -> dict[str, Any] | None:
                 "values": np.quantile(groups[c], shares).round(3).tolist(),
             }
             for c in _described(explanation)
+            if c in groups  # of many clusters, some have no sample among those drawn
         ],
     }
 
 
 def _heatmap(explanation: Explanation) -> list[dict[str, Any]]:
     """Standardized means by view, for the clusters that are described."""
-    shown = _described(explanation)
+    shown = _described(explanation, N_HEATMAP)
     return [
         {
             "view": view,
