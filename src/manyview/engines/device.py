@@ -21,7 +21,7 @@ from manyview.data.conversion import largest_allowed
 from manyview.data.rows import Rows
 from manyview.data.tensors import TensorRows
 from manyview.data.views import MultiViewData
-from manyview.engines import Batches, draw_rows, rows_per_block
+from manyview.engines import Batches, Carry, draw_rows, rows_per_block
 from manyview.engines.memory import InMemory
 from manyview.exceptions import MemoryLimitError
 from manyview.kernels import Kernels, choose_kernels
@@ -70,6 +70,7 @@ class OnDevice(InMemory):
         super().__init__(kernels, block_rows)
         self._host, self._asked = choose_kernels("cpu"), engine
         self._is_read_once = is_read_once
+        self._is_still = False  # whether the last visit in batches moved nothing
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
         """Copy the views to the device, unless they are there or do not fit."""
@@ -175,6 +176,30 @@ class OnDevice(InMemory):
                 f"({str(error).splitlines()[0]}). Free some of it, or use device='cpu'."
             )
             raise MemoryLimitError(msg) from error
+
+    def scan_batches(
+        self,
+        visit: Callable[..., tuple[Block, R]],
+        carry: Carry[R],
+        batches: Batches,
+        *shared: object,
+        accept: Callable[[R], bool],
+    ) -> R:
+        """Visit the batches of each shard in order; all at once where that is the same.
+
+        While nothing moves, it is: a visit of all rows is then tried first.
+        """
+
+        def is_still(result: R) -> bool:
+            return carry.after(result) is carry
+
+        if self._is_still:
+            result = super().scan_batches(visit, carry, Batches(1, 1), *shared, accept=is_still)
+            if is_still(result):
+                return result
+        result = super().scan_batches(visit, carry, batches, *shared, accept=accept)
+        self._is_still = is_still(result)
+        return result
 
     def subsample(
         self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False

@@ -7,14 +7,20 @@ Arrays of the caller pass in pieces through a little of it, or are pinned where 
 from __future__ import annotations
 
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from manyview.utils import threads
+
 PIECE_BYTES = 1 << 25
-N_STAGES = 2  # of which one is filled while the other is copied
+MOST_THREADS = 8  # that write to memory of the host
+STAGE_BYTES, N_STAGES = 1 << 24, 4  # some are filled while others are copied
 
 
 def to_host(source: Tensor, target: Tensor) -> None:
@@ -25,9 +31,15 @@ def to_host(source: Tensor, target: Tensor) -> None:
     flat, source = target.view(-1), source.detach().contiguous().view(-1)
     step = PIECE_BYTES // source.element_size()
     pinned = torch.empty(step, dtype=source.dtype, pin_memory=True)
-    for start in range(0, len(source), step):
-        part = source[start : start + step]
-        flat[start : start + step] = pinned[: len(part)].copy_(part)
+    n_threads = min(threads.n_threads(), MOST_THREADS)
+    with ThreadPoolExecutor(n_threads) as pool:
+        for start in range(0, len(source), step):
+            part = source[start : start + step]
+            here = pinned[: len(part)].copy_(part)
+            there = flat[start : start + step]
+            # new memory is touched for the first time, which is slow on one thread
+            pairs = (np.array_split(own.numpy(), n_threads) for own in (there, here))
+            list(pool.map(np.copyto, *pairs))
 
 
 def to_device(source: Tensor, device: torch.device) -> Tensor:
@@ -39,30 +51,77 @@ def to_device(source: Tensor, device: torch.device) -> Tensor:
     return target
 
 
+class Arriving:
+    """A small array on its way from a device; who reads it waits, but not for later work there.
+
+    It becomes an array by `np.asarray`, a sum of blocks, or in a checkpoint.
+    """
+
+    def __init__(self, here: Tensor, copied: Any) -> None:
+        self._here, self._copied = here, copied
+        self.shape = tuple(here.shape)
+
+    @staticmethod
+    def begin(source: Tensor, stream: Any) -> Arriving:
+        """Copy on a stream of its own what the current one has made so far."""
+        here = torch.empty(source.shape, dtype=source.dtype, pin_memory=True)
+        stream.wait_stream(torch.cuda.current_stream(source.device))
+        with torch.cuda.stream(stream):
+            here.copy_(source, non_blocking=True)
+            copied = torch.cuda.Event()
+            copied.record()
+        source.record_stream(stream)
+        return Arriving(here, copied)
+
+    def __getitem__(self, part: Any) -> Arriving:
+        """A part of it, which arrives with it."""
+        return Arriving(self._here[part], self._copied)
+
+    def __add__(self, other: Any) -> NDArray[Any]:
+        """Elementwise sum."""
+        total: NDArray[Any] = np.add(np.asarray(self), np.asarray(other))
+        return total
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The values, once they are here."""
+        self._copied.synchronize()
+        found: NDArray[Any] = np.array(self._here.numpy(), dtype=dtype)
+        return found
+
+
 class Stages:
-    """Pinned memory through which arrays pass on their way to a device."""
+    """Pinned memory through which arrays pass on their way to a device.
+
+    Each stage has a thread that fills it. OpenMP would not do: what limits BLAS elsewhere limits
+    the threads that torch copies with.
+    """
 
     def __init__(self) -> None:
         self._stages: list[tuple[Tensor, Any]] = []  # and the copy that last read each
-        self._turn = 0
 
     def copy(self, source: Tensor, target: Tensor) -> None:
         """Begin the copies from a contiguous tensor on the current stream."""
+        stream = torch.cuda.current_stream(target.device)
         if not self._stages:
             self._stages = [
-                (torch.empty(PIECE_BYTES, dtype=torch.uint8, pin_memory=True), torch.cuda.Event())
+                (torch.empty(STAGE_BYTES, dtype=torch.uint8, pin_memory=True), torch.cuda.Event())
                 for _ in range(N_STAGES)
             ]
-        flat, there = source.view(-1), target.view(-1)
-        step = PIECE_BYTES // source.element_size()
-        for start in range(0, len(flat), step):
-            part = flat[start : start + step]
-            self._turn = (self._turn + 1) % N_STAGES
-            memory, copied = self._stages[self._turn]
-            copied.synchronize()
-            stage = memory.view(source.dtype)[: len(part)].copy_(part)
-            there[start : start + step].copy_(stage, non_blocking=True)
-            copied.record()
+            self._pool = ThreadPoolExecutor(N_STAGES, thread_name_prefix="manyview-stage")
+        given = source.detach().view(-1).view(torch.uint8).numpy()
+        there = target.view(-1).view(torch.uint8)
+
+        def carry(turn: int) -> None:
+            memory, copied = self._stages[turn]
+            for start in range(turn * STAGE_BYTES, len(given), N_STAGES * STAGE_BYTES):
+                part = given[start : start + STAGE_BYTES]
+                copied.synchronize()
+                np.copyto(memory.numpy()[: len(part)], part)
+                with torch.cuda.stream(stream):
+                    there[start : start + len(part)].copy_(memory[: len(part)], non_blocking=True)
+                    copied.record()
+
+        list(self._pool.map(carry, range(N_STAGES)))
 
 
 def pin_in_place(memory: Tensor, owner: object, device: torch.device) -> None:
