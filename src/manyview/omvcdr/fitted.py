@@ -367,6 +367,7 @@ class FittedModel(
         time: str | None = None,
         event: str | None = None,
         batch: str | None = None,
+        show: Any = None,
     ) -> None:
         """Write a report of the fit as one HTML page, and as JSON next to it.
 
@@ -389,11 +390,15 @@ class FittedModel(
             seen, and whether the event was seen. The page then has Kaplan-Meier curves.
         batch : str, optional
             Column of `meta` with the batch of each sample; a warning if clusters follow it.
+        show : dict, optional
+            What is shown of typical and doubtful samples: {"text": captions, "image": paths}, one
+            value per sample. With texts, the words that distinguish each cluster are shown, too.
         """
         from manyview.report.files import write_report
         from manyview.report.fit import describe_fit
 
         given = {"truth": truth, "meta": meta, "time": time, "event": event, "batch": batch}
+        given["show"] = show
         own = with_sample(self)
         write_report(path, describe_fit(own, own._data_of_fit(X), **given))
 

@@ -29,6 +29,7 @@ from manyview.reliability.stability import RETURNS
 from manyview.report.dendrogram import describe_hierarchy
 from manyview.report.pictures import as_pictures
 from manyview.report.sample_map import describe_map
+from manyview.report.shown import describe_shown
 from manyview.report.truth import as_classes, describe_truth
 from manyview.utils.memory import peak_memory
 from manyview.utils.near import did_you_mean
@@ -61,6 +62,7 @@ def describe_fit(
     notes: Sequence[str] = (),
     truth: Any = None,
     images: FloatArray | None = None,
+    show: Mapping[str, Any] | None = None,
     explanation: Explanation | None = None,
 ) -> dict[str, Any]:
     """Collect the content of the report of a fit.
@@ -92,6 +94,9 @@ def describe_fit(
         the order of the samples; None or NaN if a class is unknown.
     images : array of shape (n_samples, height, width), optional
         Small picture of each sample, from 0 (background) to the largest value (foreground).
+    show : mapping, optional
+        What is shown of typical and doubtful samples: "text" and "image", each with one value per
+        sample: a text; a path or the bytes of a picture.
     explanation : Explanation, optional
         As `model.explain(data)` returns it; None computes it.
 
@@ -115,11 +120,13 @@ def describe_fit(
     if meta is not None and batch is not None:
         meta = _with_names(meta, batch)
     found = _associations(model, meta, time, event)
+    shown = describe_shown(explanation, model.labels_, show)
     result = {
         "format": FORMAT,
         "data": _data(model, data),
         "structure": _structure(model),
         "clusters": _clusters(explanation, images),
+        "shown": shown,
         "sizes": _advice_on_sizes(model, data),
         "truth": None if classes is None else describe_truth(model, data, classes, seconds),
         "confidence": _confidence(model),
@@ -135,7 +142,7 @@ def describe_fit(
         "objective": _objective(model),
         "sources": None if sources is None else list(sources),
         "matching": matching,
-        "notes": [*notes, *(() if found is None else found.notes)],
+        "notes": [*notes, *(found.notes if found else ()), *(shown["notes"] if shown else ())],
         "run": {
             **_run(model),
             "repeat": _repeat(model, data) if command is None else [command],

@@ -72,6 +72,7 @@ def render_fit(result: Mapping[str, Any]) -> str:
         "sizes": None,
         "survival": None,
         "batch": None,
+        "shown": None,
         **result,
     }  # older versions lack these entries
     truth = given["truth"] or {"table": {"rows": ()}, "methods": [{"metrics": {}}]}
