@@ -6,6 +6,7 @@
 # make fuzz-guided   lets a fuzzer that sees the branches search the parsers, SECONDS for each
 # make check-dist   builds the packages and runs the demo of the wheel in a clean environment
 # make oldest, make newest   run the quick tests with the oldest and the newest dependencies
+# make recipes   tests the recipes of docs/recipes.md with the libraries that they are about
 # make torch   tests the kernels of a GPU on the CPU; make gpu tests them on a GPU
 # make load   fits by the thousand, in threads and in processes; takes long
 # make sbom, make audit   list what is installed with the package, and look for known weaknesses
@@ -31,7 +32,7 @@ INTERRUPTS ?= 50
 PROBLEMS ?= 1000
 PYTEST := $(SCRIPTS)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
-.PHONY: demo test test-all fuzz fuzz-guided omics torch gpu docs lint types bench scoreboard dist check-dist clean oldest newest load sbom audit faults
+.PHONY: demo test test-all fuzz fuzz-guided omics recipes torch gpu docs lint types bench scoreboard dist check-dist clean oldest newest load sbom audit faults
 
 demo: $(VENV)/installed
 	$(BIN)/manyview demo
@@ -64,6 +65,10 @@ fuzz-guided: $(VENV)-fuzz/installed
 # in a place of its own: anndata wants an older pandas than the rest is tested with
 omics: $(VENV)-omics/installed
 	$(VENV)-omics/$(SCRIPTS)/python -m pytest tests/io/test_anndata.py tests/docs/test_ecosystem_page.py
+
+# BERTopic alone, without the models of sentences that it would install
+recipes: $(VENV)-recipes/installed
+	$(VENV)-recipes/$(SCRIPTS)/python -m pytest tests/docs/test_recipes_page.py
 
 # the kernels of a GPU on the CPU, in a place of its own: torch is large
 torch: $(VENV)-torch/installed
@@ -146,6 +151,12 @@ $(VENV)/installed-dev: $(BIN)/python$(EXE) pyproject.toml
 $(VENV)-omics/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-omics
 	$(VENV)-omics/$(SCRIPTS)/python -m pip install --quiet --editable '.[omics,plots,files]' pytest hypothesis polars
+	touch $@
+
+$(VENV)-recipes/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-recipes
+	$(VENV)-recipes/$(SCRIPTS)/python -m pip install --quiet --editable '.[plots,files,dask]' pytest hypothesis faiss-cpu lancedb cleanlab plotly tqdm pyyaml
+	$(VENV)-recipes/$(SCRIPTS)/python -m pip install --quiet --no-deps bertopic
 	touch $@
 
 $(VENV)-fuzz/installed: pyproject.toml

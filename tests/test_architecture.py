@@ -14,7 +14,8 @@ SOURCE = Path(manyview.__file__).parent
 LAYERS = (
     *("_version", "exceptions", "utils", "metrics"),
     *("data", "kernels", "engines", "solver"),
-    *("base", "persistence", "datasets", "model_selection", "reliability", "inspection", "report"),
+    *("base", "persistence", "datasets", "model_selection", "reliability", "inspection"),
+    *("curation", "report"),
     *("cluster", "baselines", "omvcdr", "cost", "io", "study", "cli"),
 )
 MOST_ROOT_MODULES = 6

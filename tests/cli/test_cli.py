@@ -81,7 +81,7 @@ def test_the_page_is_whole_and_loads_nothing(demo):
     assert page.rstrip().endswith("</html>")
     assert json.loads(page.split('type="application/json">')[1].split("<")[0])["n_drawn"] == 1797
     assert not re.search(r"https?:", page)
-    assert len(page) < 600_000
+    assert len(page) < 640_000
     given = [name for name in SECTIONS if name not in ("meta", "survival")]
     assert Page(page).ids == [*given, "map-data"]
     assert page.count('<img class="picture" src="data:image/png') == 10 * (8 + 1)

@@ -58,7 +58,7 @@ def test_view_weights_of_clusters_sum_to_one_and_mean_to_those_of_the_fit(explan
 
 def test_its_text_names_the_tables_and_fits_a_screen(explanation):
     text = repr(explanation)
-    assert len(text.splitlines()) <= 12
+    assert len(text.splitlines()) <= 13
     assert f".features: {len(explanation.features):,} × 9" in text
 
 

@@ -1,6 +1,7 @@
 """The report in a real browser: it draws, answers the pointer, and asks nobody for anything."""
 
 import base64
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -193,6 +194,19 @@ def test_tables_labels_and_pictures_are_saved_from_the_page(load, result, tmp_pa
     for part, name in (("#map", "map.png"), ("#survival", "survival.png")):
         path = saved(page, tmp_path, page.locator(f"{part} .save", has_text="PNG"))
         assert path.name == name
+        assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_plots_that_the_page_draws_itself_are_saved_as_svg_and_png(load, result, tmp_path):
+    page = load(result, accept_downloads=True)
+    for part, shapes in (("confidence", 20), ("silhouettes", 4), ("objective", 1), ("weights", 2)):
+        path = saved(page, tmp_path, page.locator(f"#{part} .save", has_text="SVG").first)
+        drawing = ElementTree.fromstring(path.read_text("utf-8"))
+        kinds = [one.tag.rpartition("}")[2] for one in drawing.iter()]
+        assert kinds.count("rect") + kinds.count("path") >= shapes, part
+        assert "foreignObject" not in kinds
+        assert "text" in kinds
+        path = saved(page, tmp_path, page.locator(f"#{part} .save", has_text="PNG").first)
         assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 

@@ -159,8 +159,9 @@ def test_what_was_not_given_is_left_out(model, data):
 def test_the_page_loads_nothing_and_names_cannot_break_it(result):
     text = render_fit(result)
     page = Page(text)
-    icon, plot = [link for link in page.references if not link.startswith("#")]
-    assert (icon, plot[:26]) == ("data:,", "data:image/svg+xml;base64,")
+    icon, *plots = [link for link in page.references if not link.startswith("#")]
+    assert icon == "data:,"
+    assert [plot[:26] for plot in plots] == 2 * ["data:image/svg+xml;base64,"]
     assert "http" not in text
     assert page.tags.count("script") == 3
     assert "s&lt;" in text
@@ -188,7 +189,7 @@ def test_the_page_answers_without_its_script(result, model):
 
 def test_curves_of_survival_are_drawn_and_can_be_saved(result):
     page = render_fit(result)
-    drawing = page.split('<svg class="survival"')[1].split("</svg>")[0]
+    drawing = page.split('<svg class="drawn survival"')[1].split("</svg>")[0]
     for part in result["survival"]["clusters"]:
         path = re.search(rf'class="line color-{part["cluster"]}" d="([^"]+)" fill="none"', drawing)
         places = np.array(re.findall(r"[ML]([\d.]+) ([\d.]+)", path[1]), dtype=float)
@@ -327,9 +328,9 @@ def test_pictures_are_png_of_the_typical_samples(model, data, tmp_path):
 def test_every_table_has_a_caption_and_every_picture_a_text(result):
     text = render_fit(result)
     assert text.count("<table") == text.count("<caption>") > 5
-    # survival, histogram, map, objective and the silhouettes of three clusters
-    assert len(re.findall(r'role="img"\s+aria-label=', text)) == 4 + 3
-    assert text.count("<svg") == 2 + 3
+    # survival, histogram, dendrogram, map, objective and the silhouettes of three clusters
+    assert len(re.findall(r'role="img"\s+aria-label=', text)) == 5 + 3
+    assert text.split("<script>")[0].count("<svg") == 3 + 3
 
 
 def test_one_cluster_has_no_doubts_shares_or_columns_to_show(data):

@@ -27,6 +27,7 @@ from manyview.cli import (
     report,
     reproduce,
 )
+from manyview.cli.curation import thin
 from manyview.cli.terminal import CONTROL
 from manyview.utils import interruption
 from manyview.utils.logs import start_log
@@ -176,6 +177,7 @@ EVERYWHERE = "Every command also has -h, --verbose, --log FILE and --debug."
 _add("fit", fit)
 _add("predict", predict)
 _add("choose", choose)
+_add("thin", thin)
 _add("demo", demo)
 _add("benchmark", benchmark)
 _add("report", report)

@@ -19,13 +19,13 @@ from rich.console import Console
 from manyview._version import __version__
 from manyview.cli.folder import (
     FILES,
-    MODEL,
     PASSES,
     PLOT,
     SETTINGS,
     data_unchanged,
     run_folder,
     write_parts,
+    write_results,
     write_tables,
 )
 from manyview.cli.inputs import (
@@ -49,6 +49,7 @@ from manyview.cli.options import (
     Quiet,
     SampleColumn,
     Seed,
+    Shown,
     Side,
     ViewNames,
     clustering,
@@ -64,12 +65,9 @@ from manyview.engines.cluster import is_cluster, open_client
 from manyview.exceptions import NotEnoughSamplesError
 from manyview.io import LoadedViews
 from manyview.omvcdr import OMVCDR
-from manyview.persistence.atomic import write_text
 from manyview.persistence.checkpoint import is_checkpoint
 from manyview.persistence.settings_file import write_settings
-from manyview.report import describe_fit, render_fit
-from manyview.report.pictures import svg_file
-from manyview.report.survival_plot import draw_survival
+from manyview.report import describe_fit
 
 SILENT = ("config", "quiet", "json", "estimate", "context", "help")  # not about the result
 
@@ -95,6 +93,10 @@ EXAMPLES = """
   manyview fit image.npy text.npy --clusters 100 --seed 1 --json
 
   manyview fit image.npy text.npy --clusters 100 --names image_ids.csv,text_ids.csv
+
+[bold]Captions and pictures[/] of typical samples in the report, and the words of each cluster:
+
+  manyview fit image.npy text.npy --clusters 100 --show text=captions.parquet::caption
 
 [bold]Shards on disk[/], one quoted pattern per view, or an array or column of a file:
 
@@ -159,7 +161,6 @@ def fit_run(
         with data_unchanged(views.data, out):
             all_labels = model.labels_
             model, inputs = looked_at(model, inputs)
-            notes = list(dict.fromkeys([*views.notes, *warned, *inputs.notes]))
             with console.status("describing"):
                 explanation = model.explain(inputs.views.data)
                 result = describe_fit(
@@ -173,14 +174,15 @@ def fit_run(
                     event=request.event,
                     batch=request.batch,
                     seconds=seconds,
-                    notes=notes,
+                    notes=list(dict.fromkeys([*views.notes, *warned, *inputs.notes])),
                     truth=inputs.truth,
                     images=inputs.images,
+                    show=inputs.show,
                     explanation=explanation,
                 )
                 left_out = write_tables(folder, model, explanation, inputs.views.data)
                 result["notes"] += left_out
-        _write(folder, model, result)
+        write_results(folder, model, result)
         write_parts(folder / "labels.parquet", all_labels, names_of(views))
         _write_settings(folder / SETTINGS, request, out)
     notes = result["notes"]
@@ -263,15 +265,6 @@ def _sources(loaded: LoadedViews) -> list[dict[str, Any]]:
     """What was found in the files: one dict of plain values per view."""
     rows: list[dict[str, Any]] = json.loads(loaded.found.to_json(orient="records"))
     return rows
-
-
-def _write(folder: Path, model: OMVCDR, result: dict[str, Any]) -> None:
-    """Write the model, the result, the page and the plot of survival."""
-    model.save(folder / MODEL)
-    write_text(folder / "report.html", render_fit(result))
-    write_text(folder / "result.json", json.dumps(result, indent=1, allow_nan=False) + "\n")
-    if result["survival"]:
-        write_text(folder / PLOT, svg_file(draw_survival(result["survival"])))
 
 
 def _write_settings(path: Path, request: FitRequest, out: Path) -> None:
@@ -392,6 +385,7 @@ def command(
             "FILE::COLUMN, or a file. Not used in the fit.",
         ),
     ] = None,
+    show: Shown = None,
     id: SampleColumn = None,
     samples: Side = "auto",
     missing: Missing = "keep",
@@ -455,6 +449,7 @@ def command(
         batch=batch,
         center_batches=center_batches,
         truth=truth,
+        show=show or (),
         seed=seed,
         scale=scale,
         lam=lam,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from manyview.io.classes import column_of, find_classes
 from manyview.io.on_disk import is_pattern
 from manyview.omvcdr import OMVCDR
 from manyview.persistence.settings_file import read_settings
+from manyview.report.shown import KINDS, paths_beside
 from manyview.report.truth import as_classes
 from manyview.utils.near import did_you_mean
 from manyview.utils.types import FloatArray
@@ -51,6 +52,8 @@ class FitRequest:
         Whether the means of the batches are taken off each view.
     truth : str, optional
         Known classes: a column of `meta` or of a view, FILE::COLUMN, or a file.
+    show : sequence of str
+        What is shown of typical samples: text=FILE::COLUMN, image=FILE::COLUMN.
     seed, lam, starts, max_iter, jobs
         `random_state`, `lam`, `n_init`, `max_iter` and `n_jobs` of OMVCDR.
     scale : str
@@ -84,6 +87,7 @@ class FitRequest:
     batch: str | None = None
     center_batches: bool = False
     truth: str | None = None
+    show: Sequence[str] = ()
     seed: int = 0
     scale: str = "auto"
     lam: float = OMVCDR.lam
@@ -140,6 +144,8 @@ class Inputs:
         Known classes, compared with the clusters.
     images : array of shape (n_samples, height, width), optional
         Small picture of each sample.
+    show : mapping
+        Texts, and paths of pictures, of all samples.
     notes : tuple of str
         Remarks on `meta` and `truth`, for the report.
     """
@@ -148,6 +154,7 @@ class Inputs:
     meta: Meta | None = None
     truth: pd.Series | None = None
     images: FloatArray | None = None
+    show: Mapping[str, pd.Series] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -173,12 +180,13 @@ def read_inputs(request: FitRequest) -> Inputs:
     if meta is not None and request.time is not None and request.event is not None:
         read_times(meta.table, request.time)  # refused before the fit, which may take long
         read_events(meta.table, request.event)
-    notes = () if meta is None else meta.notes
+    show, seen = _read_shown(request, names)
+    notes = (*(() if meta is None else meta.notes), *seen)
     if request.batch is not None:
         views, said = _by_batch(views, meta, request)
         notes = (*notes, *said)
     if request.truth is None:
-        return Inputs(views, meta, notes=notes)
+        return Inputs(views, meta, show=show, notes=notes)
     features = [str(name) for of in views.data.feature_names if of is not None for name in of]
     tables = [*([] if meta is None else [meta.table]), views.set_aside]
     found = find_classes(request.truth, names, tables=tables, others=features, id=request.id)
@@ -186,7 +194,30 @@ def read_inputs(request: FitRequest) -> Inputs:
     if column in features:  # a separate file named a column that is a feature
         return read_inputs(replace(request, truth=f"{request.truth}::{column}"))
     truth = as_classes(found.table[column], len(names))
-    return Inputs(views, meta, truth, notes=(*notes, *found.notes))
+    return Inputs(views, meta, truth, show=show, notes=(*notes, *found.notes))
+
+
+def _read_shown(
+    request: FitRequest, names: pd.Index
+) -> tuple[dict[str, pd.Series], tuple[str, ...]]:
+    """Texts and paths of pictures of the samples, and notes."""
+    show: dict[str, pd.Series] = {}
+    notes: list[str] = []
+    for asked in request.show:
+        kind, _, where = asked.partition("=")
+        file, _, column = where.rpartition("::")
+        if kind not in KINDS or not file:
+            msg = f"--show is {asked!r}; expected text=FILE::COLUMN or image=FILE::COLUMN."
+            raise ViewError(msg)
+        found = read_meta(file, names, id=request.id)
+        if column not in found.table:
+            near = did_you_mean(column, map(str, found.table.columns))
+            msg = f"{file} has no column {column!r} for --show.{near} Name one that it has."
+            raise ViewError(msg)
+        values = found.table[column]
+        show[kind] = values if kind == "text" else paths_beside(values, Path(file).parent)
+        notes += found.notes
+    return show, tuple(notes)
 
 
 def _check_survival(request: FitRequest) -> None:
@@ -317,7 +348,7 @@ def portable(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {
         name.replace("_", "-"): _with_paths(name, value, lambda path: _seen_from(folder, path))
         for name, value in settings.items()
-        if value is not None and value is not False and value != []
+        if value is not None and value is not False and value != [] and value != ()
     }
 
 
@@ -354,6 +385,9 @@ def _with_paths(name: str, value: Any, change: Callable[[str], str]) -> Any:
         return [change(str(path)) for path in value]
     if name in ("meta", "out"):
         return change(str(value))
+    if name == "show":
+        parts = [one.partition("=") for one in value]
+        return [f"{kind}={change(where)}" for kind, _, where in parts]
     if name == "names":
         return ",".join(change(part.strip()) for part in value.split(","))
     if name == "truth" and (
@@ -388,4 +422,5 @@ def looked_at(model: OMVCDR, inputs: Inputs) -> tuple[OMVCDR, Inputs]:
     if truth is not None:
         truth = truth.iloc[rows]
     notes = (*inputs.notes, *([note] if len(rows) < n_samples else []))
-    return own, replace(inputs, views=views, meta=meta, truth=truth, notes=notes)
+    show = {kind: values.iloc[rows] for kind, values in inputs.show.items()}
+    return own, replace(inputs, views=views, meta=meta, truth=truth, show=show, notes=notes)

@@ -55,6 +55,15 @@ Jobs = Annotated[
         help="Number of threads; default: by the size of the data.",
     ),
 ]
+Shown = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--show",
+        metavar="KIND=FILE::COLUMN",
+        help="Texts or pictures of typical samples in the report: text=captions.csv::caption, "
+        "image=paths.csv::path. Texts also give the words of each cluster.",
+    ),
+]
 Runs = Annotated[
     int, typer.Option("--jobs", "-j", min=1, metavar="N", help="Number of runs in parallel.")
 ]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from manyview.data.views import MultiViewData
 from manyview.inspection.features import Profile, profile_view
+from manyview.inspection.hierarchy import find_borders
 from manyview.inspection.map import (
     distances_to_means,
     draw_rows,
@@ -28,6 +29,7 @@ N_DRAWN = 20  # approximate number of features of a view in the heatmap
 N_TYPICAL = 10  # samples of a cluster
 N_DOUBTFUL = 10  # samples of a cluster
 N_MAPPED = 100_000  # samples
+N_BETWEEN = 20_000  # samples whose second-best cluster is looked up
 FEWEST_MAPPED = 1000  # samples, whatever the memory limit
 BYTES_MAPPED = 1500  # of a sample: coordinates by all views, three times in double precision
 
@@ -112,6 +114,12 @@ class Explanation:
         Cluster and silhouette of at most 2000 samples, in the coordinates that the map is made of,
         which know no labels: near 1, a sample is far from other clusters; below 0, another cluster
         is nearer on average than its own. Empty if there is one cluster.
+    borders : DataFrame
+        Pairs of clusters that are the second-best of samples of each other, of at most 20 000
+        samples: n, the smaller of the shares of both clusters, the median confidence, what merging
+        them costs in F, and could_be_one: at least a quarter of each cluster lies between them,
+        with a median confidence below 0.5; or half of it, and merging them costs less than half
+        of what is usual (the median over the clusters of their cheapest merge).
     """
 
     clusters: pd.DataFrame
@@ -126,6 +134,7 @@ class Explanation:
     view_maps: Mapping[str, pd.DataFrame]
     profiles: Mapping[str, Profile]
     silhouettes: pd.DataFrame
+    borders: pd.DataFrame
 
     def __repr__(self) -> str:
         """Names and sizes of the tables."""
@@ -170,6 +179,7 @@ def explain_fit(model: FittedModel, data: MultiViewData) -> Explanation:
         },
         profiles=profiles,
         silhouettes=_silhouettes(coordinates, mapped),
+        borders=_borders(model, data, rows),
     )
 
 
@@ -201,6 +211,16 @@ def _silhouettes(coordinates: FloatArray, mapped: pd.DataFrame) -> pd.DataFrame:
     rows, values = silhouettes(coordinates, mapped["cluster"].to_numpy())
     table = mapped.iloc[rows][["cluster"]].assign(silhouette=values)
     return table.sort_values(["cluster", "silhouette"], ascending=[True, False], kind="stable")
+
+
+def _borders(model: FittedModel, data: MultiViewData, rows: NDArray[np.intp]) -> pd.DataFrame:
+    """Pairs of neighboring clusters; without any structure, none is proposed as one."""
+    some = np.sort(np.random.default_rng(0).permutation(rows)[:N_BETWEEN])
+    pairs = find_borders(model.assign(data[some]), model._fitted)
+    structure = getattr(model, "structure_", None)
+    if structure is not None and structure.verdict == "none":
+        pairs["could_be_one"] = False
+    return pairs
 
 
 def _as_table(points: FloatArray, samples: pd.Index) -> pd.DataFrame:

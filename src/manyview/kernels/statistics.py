@@ -97,6 +97,13 @@ class ClusterMoments:
             self.starts, self.rows.copy(), self.count.copy(), self.mean.copy(), self.scatter.copy()
         )
 
+    def of(self, clusters: Sequence[int] | IntArray) -> ClusterMoments:
+        """Moments of some of the clusters."""
+        at = (slice(None), clusters)
+        return ClusterMoments(
+            self.starts, self.rows[at], self.count[at], self.mean[at], self.scatter[at]
+        )
+
     def regroup(self, n_present: Sequence[int], wanted: Sequence[int]) -> ClusterMoments:
         """The same clusters, with empty groups added for the numbers `wanted` of views."""
         order = [list(wanted).index(level) for level in n_present]

@@ -33,6 +33,7 @@ from manyview.engines.device import OnDevice
 from manyview.engines.memory import InMemory
 from manyview.exceptions import ViewError
 from manyview.inspection.explain import Explanation, explain_fit, profile_views
+from manyview.inspection.hierarchy import cut_hierarchy, link_clusters
 from manyview.inspection.ranking import rank_features
 from manyview.persistence.model_file import load_model, save_model
 from manyview.reliability.calibration import memberships
@@ -213,6 +214,44 @@ class FittedModel(
         data, settings = own._data_of_fit(X), self._settings(self.n_clusters_)
         return cluster_stability(data, own.labels_, settings, generator(self.random_state))
 
+    @property
+    def hierarchy_(self) -> FloatArray:
+        """Merges of the clusters in the form of SciPy's linkages, by what they cost in F."""
+        check_is_fitted(self)
+        return link_clusters(self._fitted)
+
+    def merge(self, n_clusters: int, labels: Any = None) -> NDArray[np.int32]:
+        """Labels for fewer clusters, without another fit.
+
+        Clusters are merged one pair at a time, that which raises F least at the bases and weights
+        of the fit, as `hierarchy_` has it.
+
+        Parameters
+        ----------
+        n_clusters : int
+            Number of clusters that are left, from 1 to that of the fit.
+        labels : array of int, optional
+            Labels to merge, such as those that `predict` gave to new samples; None is `labels_`.
+
+        Returns
+        -------
+        ndarray of int32
+            From 0 to `n_clusters` - 1, in the order of the first cluster of each group.
+
+        Examples
+        --------
+        >>> from manyview import OMVCDR
+        >>> from manyview.datasets import make_multiview_blobs
+        >>> data = make_multiview_blobs(60, n_clusters=3, random_state=0).data
+        >>> OMVCDR(n_clusters=6, random_state=0).fit(data).merge(3).max()
+        np.int32(2)
+        """
+        numbers = cut_hierarchy(self.hierarchy_, n_clusters)
+        given: Any = self.labels_ if labels is None else labels
+        if lazy.is_elsewhere(given):
+            return cast(NDArray[np.int32], given.map_blocks(numbers.take, dtype=np.int32))
+        return np.asarray(numbers[np.asarray(given)], dtype=np.int32)
+
     def score_samples(self, X: Any, *, present: Any = None) -> FloatArray:
         """Opposite of the outlier score of each sample: the lower, the more unusual.
 
@@ -328,6 +367,7 @@ class FittedModel(
         time: str | None = None,
         event: str | None = None,
         batch: str | None = None,
+        show: Any = None,
     ) -> None:
         """Write a report of the fit as one HTML page, and as JSON next to it.
 
@@ -350,11 +390,15 @@ class FittedModel(
             seen, and whether the event was seen. The page then has Kaplan-Meier curves.
         batch : str, optional
             Column of `meta` with the batch of each sample; a warning if clusters follow it.
+        show : dict, optional
+            What is shown of typical and doubtful samples: {"text": captions, "image": paths}, one
+            value per sample. With texts, the words that distinguish each cluster are shown, too.
         """
         from manyview.report.files import write_report
         from manyview.report.fit import describe_fit
 
         given = {"truth": truth, "meta": meta, "time": time, "event": event, "batch": batch}
+        given["show"] = show
         own = with_sample(self)
         write_report(path, describe_fit(own, own._data_of_fit(X), **given))
 

@@ -26,15 +26,18 @@ from manyview.inspection.explain import DOUBTFUL
 from manyview.reliability.outliers import describe_outliers
 from manyview.reliability.sizes import advise_sizes
 from manyview.reliability.stability import RETURNS
+from manyview.report.dendrogram import describe_hierarchy
 from manyview.report.pictures import as_pictures
 from manyview.report.sample_map import describe_map
+from manyview.report.shown import describe_shown
 from manyview.report.truth import as_classes, describe_truth
 from manyview.utils.memory import peak_memory
 from manyview.utils.near import did_you_mean
 from manyview.utils.types import FloatArray
 
 FORMAT = 1  # of the dict; increases when older versions could not render it
-N_CLUSTERS = 100  # largest number that is described one by one
+N_CLUSTERS = 1000  # largest number that is described one by one
+N_HEATMAP = 100  # of them, in the heatmap
 N_FEATURES = 5  # of a view and cluster
 N_STRONGEST = 3  # of a cluster, in its headline
 N_SAMPLES = 8  # typical and doubtful ones, of a cluster
@@ -59,6 +62,7 @@ def describe_fit(
     notes: Sequence[str] = (),
     truth: Any = None,
     images: FloatArray | None = None,
+    show: Mapping[str, Any] | None = None,
     explanation: Explanation | None = None,
 ) -> dict[str, Any]:
     """Collect the content of the report of a fit.
@@ -90,6 +94,9 @@ def describe_fit(
         the order of the samples; None or NaN if a class is unknown.
     images : array of shape (n_samples, height, width), optional
         Small picture of each sample, from 0 (background) to the largest value (foreground).
+    show : mapping, optional
+        What is shown of typical and doubtful samples: "text" and "image", each with one value per
+        sample: a text; a path or the bytes of a picture.
     explanation : Explanation, optional
         As `model.explain(data)` returns it; None computes it.
 
@@ -113,15 +120,18 @@ def describe_fit(
     if meta is not None and batch is not None:
         meta = _with_names(meta, batch)
     found = _associations(model, meta, time, event)
+    shown = describe_shown(explanation, model.labels_, show)
     result = {
         "format": FORMAT,
         "data": _data(model, data),
         "structure": _structure(model),
         "clusters": _clusters(explanation, images),
+        "shown": shown,
         "sizes": _advice_on_sizes(model, data),
         "truth": None if classes is None else describe_truth(model, data, classes, seconds),
         "confidence": _confidence(model),
         "silhouettes": _silhouettes(explanation),
+        "hierarchy": describe_hierarchy(model, explanation),
         "weights": _weights(model),
         "outliers": describe_outliers(model, data),
         "heatmap": _heatmap(explanation),
@@ -132,7 +142,7 @@ def describe_fit(
         "objective": _objective(model),
         "sources": None if sources is None else list(sources),
         "matching": matching,
-        "notes": [*notes, *(() if found is None else found.notes)],
+        "notes": [*notes, *(found.notes if found else ()), *(shown["notes"] if shown else ())],
         "run": {
             **_run(model),
             "repeat": _repeat(model, data) if command is None else [command],
@@ -234,10 +244,10 @@ def _clusters(explanation: Explanation, images: FloatArray | None) -> list[dict[
     ]
 
 
-def _described(explanation: Explanation) -> list[int]:
+def _described(explanation: Explanation, most: int | None = None) -> list[int]:
     """Numbers of the largest clusters, in rising order; clusters without samples are left out."""
     sizes = explanation.clusters["size"].sort_values(ascending=False, kind="stable")
-    return sorted(int(c) for c in sizes[sizes > 0].index[:N_CLUSTERS])
+    return sorted(int(c) for c in sizes[sizes > 0].index[: most or N_CLUSTERS])
 
 
 def _advice_on_sizes(model: FittedModel, data: MultiViewData) -> str | None:
@@ -353,13 +363,14 @@ def _silhouettes(explanation: Explanation) -> dict[str, Any] | None:
                 "values": np.quantile(groups[c], shares).round(3).tolist(),
             }
             for c in _described(explanation)
+            if c in groups  # of many clusters, some have no sample among those drawn
         ],
     }
 
 
 def _heatmap(explanation: Explanation) -> list[dict[str, Any]]:
     """Standardized means by view, for the clusters that are described."""
-    shown = _described(explanation)
+    shown = _described(explanation, N_HEATMAP)
     return [
         {
             "view": view,

@@ -8,9 +8,10 @@ from typing import Any
 
 from jinja2 import Environment
 
+from manyview.report.dendrogram import draw_hierarchy
 from manyview.report.methods import write_methods
-from manyview.report.pictures import svg_link
 from manyview.report.survival_plot import draw_survival
+from manyview.report.svg import svg_link
 from manyview.report.truth import MEASURES
 from manyview.report.wording import as_percent, tell_findings, title_of
 from manyview.utils.pages import page_environment
@@ -18,7 +19,17 @@ from manyview.utils.pages import page_environment
 # In the order of the page, each with its template. A section whose entry of the dict is missing or
 # empty is left out; "samples" shows the entry "clusters".
 SECTIONS = (
-    *("clusters", "truth", "survival", "confidence", "silhouettes", "map", "weights", "heatmap"),
+    *(
+        "clusters",
+        "truth",
+        "survival",
+        "confidence",
+        "silhouettes",
+        "hierarchy",
+        "map",
+        "weights",
+        "heatmap",
+    ),
     *("samples", "outliers", "meta", "objective", "data", "run"),
 )
 CONTENTS = {  # what the table of contents calls them
@@ -27,6 +38,7 @@ CONTENTS = {  # what the table of contents calls them
     "survival": "Survival",
     "confidence": "Confidence",
     "silhouettes": "Silhouettes",
+    "hierarchy": "Hierarchy",
     "map": "Map",
     "weights": "Views",
     "heatmap": "Features",
@@ -38,6 +50,7 @@ CONTENTS = {  # what the table of contents calls them
     "run": "Methods",
 }
 N_COLORS = 10  # of the palette in style.css
+MANY = 30  # clusters, beyond which tables scroll in boxes and are searched and sorted
 
 
 def render_fit(result: Mapping[str, Any]) -> str:
@@ -59,6 +72,7 @@ def render_fit(result: Mapping[str, Any]) -> str:
         "sizes": None,
         "survival": None,
         "batch": None,
+        "shown": None,
         **result,
     }  # older versions lack these entries
     truth = given["truth"] or {"table": {"rows": ()}, "methods": [{"metrics": {}}]}
@@ -73,6 +87,7 @@ def render_fit(result: Mapping[str, Any]) -> str:
             contents=CONTENTS,
             methods=write_methods(result),
             n_colors=N_COLORS,
+            is_many=len(result["clusters"]) > MANY,
             measures={key: title for key, title in MEASURES.items() if key in scores},
             words=tell_findings(result),
             main_classes={row["cluster"]: row["main"] for row in rows},
@@ -94,6 +109,7 @@ def _environment() -> Environment:
     environment.filters["size"] = _size
     environment.filters["cell"] = _cell
     environment.filters["curves"] = draw_survival
+    environment.filters["dendrogram"] = draw_hierarchy
     environment.filters["svg_link"] = svg_link
     return environment
 

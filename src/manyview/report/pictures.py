@@ -1,4 +1,4 @@
-"""Pictures in a page: samples as PNG, black on a transparent background; drawings as SVG files."""
+"""Pictures of samples in a page, as PNG: black on a transparent background."""
 
 from __future__ import annotations
 
@@ -31,37 +31,6 @@ def as_pictures(images: FloatArray | None, rows: Iterable[int]) -> list[str]:
         return []
     ink = 255 / (images.max() or 1.0)
     return [_data_uri(np.rint(images[row] * ink)) for row in rows]
-
-
-def svg_file(drawing: str) -> str:
-    """Make an SVG element of a page a file of its own.
-
-    Parameters
-    ----------
-    drawing : str
-        The element.
-
-    Returns
-    -------
-    str
-    """
-    return str(drawing).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
-
-
-def svg_link(drawing: str) -> str:
-    """Make an SVG element a link, so that it can be saved without JavaScript.
-
-    Parameters
-    ----------
-    drawing : str
-        The element.
-
-    Returns
-    -------
-    str
-        A data URI.
-    """
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg_file(drawing).encode()).decode()}"
 
 
 def _data_uri(opacity: FloatArray) -> str:

@@ -1,7 +1,4 @@
-"""Kaplan-Meier curves as one SVG, with the numbers at risk below: for the page and as a file.
-
-Colors are attributes, which every program can read; the page overrides them by its own.
-"""
+"""Kaplan-Meier curves as one SVG, with the numbers at risk below: for the page and as a file."""
 
 from __future__ import annotations
 
@@ -12,13 +9,13 @@ from typing import Any
 from markupsafe import Markup
 
 from manyview.inspection.plots import COLORS
+from manyview.report.svg import INK, svg_element, svg_grid, svg_text
 
 WIDTH, LEFT, RIGHT, TOP, HEIGHT = 720.0, 76.0, 16.0, 14.0, 280.0  # of the curves
 ROW = 19.0  # height of a line of the table
 MOST_CURVES = 12  # the largest clusters
 MOST_BANDS = 4  # curves that have room for confidence intervals
 STEP = 0.25  # pixels: smaller steps of a curve are left out
-INK, SOFT, LINE = "#1c2430", "#5b6675", "#dfe3e8"
 
 
 def draw_survival(survival: Mapping[str, Any]) -> Markup:
@@ -45,11 +42,7 @@ def draw_survival(survival: Mapping[str, Any]) -> Markup:
         *_table(shown, survival["ticks"], scale),
     ]
     title = f"Kaplan-Meier curves of {len(shown)} clusters by {survival['time']}"
-    return Markup(
-        '<svg class="survival" role="img" aria-label="{}" '
-        'viewBox="0 0 {:g} {:g}" font-family="system-ui, sans-serif" font-size="13" '
-        'font-variant-numeric="tabular-nums"><title>{}</title>\n{}\n</svg>'
-    ).format(title, WIDTH, height, title, Markup("\n").join(parts))
+    return svg_element("survival", title, WIDTH, height, parts)
 
 
 class _Scale:
@@ -68,26 +61,28 @@ class _Scale:
 def _axes(survival: Mapping[str, Any], scale: _Scale) -> list[Markup]:
     """Lines and numbers of both axes."""
     bottom, right = scale.y(0), WIDTH - RIGHT
-    parts = [_grid(LEFT, scale.y(q), right, scale.y(q)) for q in (0, 0.25, 0.5, 0.75, 1)]
-    parts += [_text(LEFT - 8, scale.y(q) + 4, f"{q:.0%}", "end") for q in (0, 0.25, 0.5, 0.75, 1)]
-    parts += [_grid(scale.x(t), bottom, scale.x(t), bottom + 5) for t in survival["ticks"]]
-    parts += [_text(scale.x(t), bottom + 20, f"{t:g}") for t in survival["ticks"]]
+    parts = [svg_grid(LEFT, scale.y(q), right, scale.y(q)) for q in (0, 0.25, 0.5, 0.75, 1)]
+    parts += [
+        svg_text(LEFT - 8, scale.y(q) + 4, f"{q:.0%}", "end") for q in (0, 0.25, 0.5, 0.75, 1)
+    ]
+    parts += [svg_grid(scale.x(t), bottom, scale.x(t), bottom + 5) for t in survival["ticks"]]
+    parts += [svg_text(scale.x(t), bottom + 20, f"{t:g}") for t in survival["ticks"]]
     aside = Markup('<g transform="rotate(-90 22 {0:g}) translate(22 {0:g})">{1}</g>').format(
-        (TOP + bottom) / 2, _text(0, 0, "survival")
+        (TOP + bottom) / 2, svg_text(0, 0, "survival")
     )
-    return [*parts, aside, _text((LEFT + right) / 2, bottom + 40, survival["time"])]
+    return [*parts, aside, svg_text((LEFT + right) / 2, bottom + 40, survival["time"])]
 
 
 def _table(shown: Sequence[Any], ticks: Iterable[float], scale: _Scale) -> list[Markup]:
     """Numbers at risk, in the columns of the ticks; the first column is the legend."""
     top = scale.y(0) + 62
-    parts = [_text(LEFT - 60, top, "At risk, by cluster", "start")]
+    parts = [svg_text(LEFT - 60, top, "At risk, by cluster", "start")]
     for row, part in enumerate(shown, start=1):
         y = top + row * ROW
         parts.append(_swatch(part, LEFT - 60, y - 4))
-        parts.append(_text(LEFT - 38, y, str(part["cluster"]), "start", INK))
+        parts.append(svg_text(LEFT - 38, y, str(part["cluster"]), "start", INK))
         parts += [
-            _text(scale.x(tick), y, f"{n:,}", fill=INK)
+            svg_text(scale.x(tick), y, f"{n:,}", fill=INK)
             for tick, n in zip(ticks, part["at_risk"], strict=True)
         ]
     return parts
@@ -160,12 +155,6 @@ def _hex(part: Mapping[str, Any]) -> str:
     return COLORS[part["cluster"] % len(COLORS)]
 
 
-def _grid(x1: float, y1: float, x2: float, y2: float) -> Markup:
-    return Markup(
-        '<path class="grid" d="M{:.1f} {:.1f}L{:.1f} {:.1f}" stroke="{}" stroke-width="1"/>'
-    ).format(x1, y1, x2, y2, LINE)
-
-
 def _swatch(part: Mapping[str, Any], x: float, y: float) -> Markup:
     return Markup(
         '<path class="line {}" d="M{:.1f} {:.1f}h16" stroke="{}" stroke-width="3"{}/>'
@@ -175,9 +164,3 @@ def _swatch(part: Mapping[str, Any], x: float, y: float) -> Markup:
 def _dashes(part: Mapping[str, Any]) -> Markup:
     """The clusters after the tenth have the colors of the first ones, and dashes."""
     return Markup(' stroke-dasharray="6 3"' if part["cluster"] >= len(COLORS) else "")
-
-
-def _text(x: float, y: float, text: str, anchor: str = "middle", fill: str = SOFT) -> Markup:
-    return Markup(
-        '<text class="{}" x="{:.1f}" y="{:.1f}" text-anchor="{}" fill="{}">{}</text>'
-    ).format("ink" if fill == INK else "soft", x, y, anchor, fill, text)

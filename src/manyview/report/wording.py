@@ -88,7 +88,7 @@ def tell_findings(result: Mapping[str, Any]) -> dict[str, str]:
     if result["data"]["n_clusters"] == 1:
         alone = "All samples are in one cluster: there is no other cluster to compare with."
         return {
-            **dict.fromkeys(("structure", "stability", "return"), ""),
+            **dict.fromkeys(("structure", "stability", "return", "merges"), ""),
             "confidence": alone,
             "outliers": tell_outliers(result.get("outliers")),
             "survival": tell_survival(result.get("survival")),
@@ -100,6 +100,7 @@ def tell_findings(result: Mapping[str, Any]) -> dict[str, str]:
         "confidence": tell_confidence(confidence, n_samples, structure["verdict"]),
         "stability": tell_stability(confidence),
         "return": tell_return(result["clusters"]),
+        "merges": tell_merges(result.get("hierarchy")),
         "outliers": tell_outliers(result.get("outliers")),
         "survival": tell_survival(result.get("survival")),
         "views": tell_views(result["weights"]["views"]),
@@ -166,6 +167,29 @@ def tell_return(clusters: Sequence[Mapping[str, Any]]) -> str:
     shown = ", ".join(gone[:N_NAMED]) + (" and others" if len(gone) > N_NAMED else "")
     many = f"{len(gone)} of {len(clusters)} clusters do" if len(gone) > 1 else "One cluster does"
     return f"{many} not come back if the samples are drawn again: {shown}."
+
+
+def tell_merges(hierarchy: Mapping[str, Any] | None) -> str:
+    """State which clusters could be one.
+
+    Parameters
+    ----------
+    hierarchy : mapping, optional
+        The entry "hierarchy" of a described fit.
+
+    Returns
+    -------
+    str
+    """
+    pairs = hierarchy["proposed"] if hierarchy else []
+    if not pairs:
+        return ""
+    named = ", ".join(f"{pair['cluster']} and {pair['other']}" for pair in pairs[:N_NAMED])
+    more = f", and {len(pairs) - N_NAMED} more pairs" if len(pairs) > N_NAMED else ""
+    return (
+        f"Clusters that could be one, with little between them: {named}{more}. In Python, "
+        "model.merge(n) gives labels for fewer clusters."
+    )
 
 
 def tell_outliers(outliers: Mapping[str, Any] | None) -> str:

@@ -312,6 +312,23 @@ def objective(moments: ClusterMoments, model: Model) -> float:
     return len(problem.dims) * problem.sum_squares - explained_energy + clustering + sizes
 
 
+def merge_costs(moments: ClusterMoments, model: Model, c: int, others: IntArray) -> FloatArray:
+    """F with c and d as one cluster, minus F as it is, for each other cluster d: eq. (D)."""
+    one, rest = moments.of([c]), moments.of(others)
+    return np.asarray(
+        _own_costs(one + rest, model) - _own_costs(one, model) - _own_costs(rest, model)
+    )
+
+
+def _own_costs(moments: ClusterMoments, model: Model) -> FloatArray:
+    """The part of F that depends on a cluster, up to what all partitions share: (k,)."""
+    shrink = shrinkage(moments, model)
+    n = moments.count.sum(axis=0)  # (k,)
+    rho = model.coupling * n[:, None] * shrink.keep  # (G, k, m)
+    spread = np.sum(rho * _spread(moments, shrink), axis=(0, 2))
+    return np.asarray(spread - model.size_weight * n * np.log(np.maximum(n, TINY)))
+
+
 def cost_variance(moments: ClusterMoments, model: Model) -> float:
     """Cost of a sample in its cluster, per dimension: Σ_p Σ_c Σ_{i∈c} ρ ‖b − z̄_c‖² / (n d_p)."""
     shrink = shrinkage(moments, model)

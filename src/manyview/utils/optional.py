@@ -12,6 +12,7 @@ from manyview.exceptions import EngineUnavailableError
 EXTRAS = {
     **dict.fromkeys(("h5py", "openpyxl", "zarr"), "files"),
     "matplotlib": "plots",
+    "PIL": "images",
     **dict.fromkeys(("dask", "distributed"), "dask"),
     "torch": "gpu",
     **dict.fromkeys(("pooch", "requests"), "fetch"),

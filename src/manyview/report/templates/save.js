@@ -49,21 +49,114 @@
     }));
   }
 
-  const curves = document.querySelector("svg.survival");
-  const link = document.querySelector("a[download='survival.svg']");
-  if (curves && link) {
-    link.after(" ", button("PNG", "Save the plot as a picture", () => {
-      const picture = new Image();
-      picture.addEventListener("load", () => {
-        const sheet = document.createElement("canvas"), { width, height } = curves.viewBox.baseVal;
-        [sheet.width, sheet.height] = [3 * width, 3 * height];
-        const context = sheet.getContext("2d");
-        context.fillStyle = "#fff";
-        context.fillRect(0, 0, sheet.width, sheet.height);
-        context.drawImage(picture, 0, 0, sheet.width, sheet.height);
-        sheet.toBlob((made) => save("survival.png", made));
+  // A part of the page as an SVG of rectangles, shapes and texts, as it is laid out now.
+  const brush = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d", { willReadFrequently: true });
+  const known = new Map();
+  function paint(color) { // any color of CSS as #rrggbb and an opacity
+    if (!known.has(color)) {
+      brush.clearRect(0, 0, 1, 1);
+      brush.fillStyle = color;
+      brush.fillRect(0, 0, 1, 1);
+      const [r, g, b, a] = brush.getImageData(0, 0, 1, 1).data;
+      known.set(color, a ? [`#${[r, g, b].map((part) => part.toString(16).padStart(2, "0")).join("")}`, +(a / 255).toFixed(3)] : null);
+    }
+    return known.get(color);
+  }
+  function pictured(root) {
+    const frame = root.getBoundingClientRect(), holder = document.createElement("div");
+    holder.innerHTML = "<svg></svg>";
+    const sheet = holder.firstChild, SVG = sheet.namespaceURI;
+    const put = (kind, attributes, text) => {
+      const part = document.createElementNS(SVG, kind);
+      for (const [name, value] of Object.entries(attributes)) part.setAttribute(name, typeof value === "number" ? +value.toFixed(2) : value);
+      if (text !== undefined) part.textContent = text;
+      sheet.append(part);
+    };
+    const box = (x, y, width, height, color, rx = 0) => {
+      const found = width > 0 && height > 0 && paint(color);
+      if (found) put("rect", { x: x - frame.x, y: y - frame.y, width, height, rx, fill: found[0], "fill-opacity": found[1] });
+    };
+    function write(node) { // one text for each line
+      const range = document.createRange(), lines = [];
+      for (const word of node.data.matchAll(/\S+/g)) {
+        range.setStart(node, word.index);
+        range.setEnd(node, word.index + word[0].length);
+        const at = range.getBoundingClientRect(), last = lines.at(-1);
+        if (!at.width) continue;
+        if (last && Math.abs(last.at.y - at.y) < 2) last.text += ` ${word[0]}`;
+        else lines.push({ text: word[0], at });
+      }
+      const style = getComputedStyle(node.parentElement), [fill] = paint(style.color) ?? ["#000"];
+      for (const { text, at } of lines) {
+        put("text", { x: at.x - frame.x, y: at.y - frame.y + 0.78 * at.height, fill, "font-size": parseFloat(style.fontSize), "font-weight": style.fontWeight, "font-family": "system-ui, sans-serif" }, text);
+      }
+    }
+    function shapes(drawing) {
+      const at = drawing.getBoundingClientRect(), copy = drawing.cloneNode(true);
+      const originals = drawing.querySelectorAll("path, polyline");
+      copy.querySelectorAll("path, polyline").forEach((shape, i) => {
+        const style = getComputedStyle(originals[i]);
+        for (const name of ["fill", "stroke"]) shape.setAttribute(name, style[name] === "none" ? "none" : paint(style[name])?.[0] ?? "none");
+        for (const name of ["stroke-width", "stroke-linecap", "vector-effect"]) shape.setAttribute(name, style.getPropertyValue(name));
       });
-      picture.src = link.href;
+      const given = { x: at.x - frame.x, y: at.y - frame.y, width: at.width, height: at.height, overflow: "visible" };
+      for (const [name, value] of Object.entries(given)) copy.setAttribute(name, value);
+      sheet.append(copy);
+    }
+    (function visit(element) {
+      if (element.matches(".save, [hidden]")) return;
+      const style = getComputedStyle(element), at = element.getBoundingClientRect();
+      if (style.display === "none") return;
+      if (element instanceof SVGElement) { shapes(element); return; }
+      box(at.x, at.y, at.width, at.height, style.backgroundColor, parseFloat(style.borderRadius) || 0);
+      const [top, right, bottom, left] = ["Top", "Right", "Bottom", "Left"].map((side) => [parseFloat(style[`border${side}Width`]), style[`border${side}Color`]]);
+      box(at.x, at.y, at.width, top[0], top[1]);
+      box(at.right - right[0], at.y, right[0], at.height, right[1]);
+      box(at.x, at.bottom - bottom[0], at.width, bottom[0], bottom[1]);
+      box(at.x, at.y, left[0], at.height, left[1]);
+      for (const node of element.childNodes) {
+        if (node instanceof Element) visit(node);
+        else if (node instanceof Text) write(node);
+      }
+    })(root);
+    const sizes = { viewBox: `0 0 ${frame.width} ${frame.height}`, width: frame.width, height: frame.height };
+    for (const [name, value] of Object.entries(sizes)) sheet.setAttribute(name, value);
+    return new XMLSerializer().serializeToString(sheet);
+  }
+
+  function savePng(name, svg, width, height, paper) {
+    const picture = new Image();
+    picture.addEventListener("load", () => {
+      const sheet = document.createElement("canvas");
+      [sheet.width, sheet.height] = [3 * width, 3 * height];
+      const context = sheet.getContext("2d");
+      context.fillStyle = paper ?? getComputedStyle(document.documentElement).getPropertyValue("--card").trim();
+      context.fillRect(0, 0, sheet.width, sheet.height);
+      context.drawImage(picture, 0, 0, sheet.width, sheet.height);
+      sheet.toBlob((made) => save(name, made));
+    });
+    picture.src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+  }
+
+  // plots that the page draws as tables and boxes
+  for (const [number, plot] of document.querySelectorAll(".bars, .heat, .boxes, .silhouettes, .cross, .shares, .axes").entries()) {
+    const name = `${plot.closest("section").id}-plot-${number}`;
+    const place = plot.caption ?? document.createElement("p");
+    if (!plot.caption) {
+      place.className = "note";
+      plot.after(place);
+    }
+    place.append(" ", button("SVG", "Save this plot as SVG", () => save(`${name}.svg`, pictured(plot), "image/svg+xml")));
+    place.append(" ", button("PNG", "Save this plot as a picture", () => savePng(`${name}.png`, pictured(plot), plot.offsetWidth, plot.offsetHeight)));
+  }
+
+  // plots that are SVG in the page
+  for (const name of ["survival", "dendrogram"]) {
+    const link = document.querySelector(`a[download='${name}.svg']`);
+    const box = document.querySelector(`svg.${name}`)?.viewBox.baseVal;
+    link?.after(" ", button("PNG", "Save the plot as a picture", () => {
+      const bytes = Uint8Array.from(atob(link.href.split(",")[1]), (letter) => letter.charCodeAt(0));
+      savePng(`${name}.png`, new TextDecoder().decode(bytes), box.width, box.height, "#fff");
     }));
   }
 })();

@@ -1,0 +1,1 @@
+"""Commands that curate data sets; each module holds one command."""
