@@ -10,6 +10,7 @@ empty in the hidden folder.
 from __future__ import annotations
 
 import errno
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,16 +27,20 @@ from manyview.inspection import Explanation
 from manyview.inspection.ranking import rank_features
 from manyview.io import write_csv, write_labels
 from manyview.omvcdr import OMVCDR
-from manyview.persistence.atomic import atomic_path, only_process, sync_folder
+from manyview.persistence.atomic import atomic_path, only_process, sync_folder, write_text
 from manyview.persistence.checkpoint import remove_checkpoint
 from manyview.reliability.stability import RETURNS
+from manyview.report import render_fit
+from manyview.report.pictures import svg_file
+from manyview.report.survival_plot import draw_survival
 
 MODEL = "model.mv"
 TABLES = ("labels.csv", "labels.parquet", "clusters.csv", "features.csv")
 SETTINGS = "run.toml"
 FILES = (*TABLES, MODEL, SETTINGS, "result.json", "report.html")
 PLOT = "survival.svg"
-ALL_FILES = (*FILES, PLOT)  # the last only where there is something to draw
+ANNOTATED = "annotated"  # a folder of copies with results
+ALL_FILES = (*FILES, PLOT, ANNOTATED)  # the last two only where there is something in them
 PASSES = ".passes"  # journal of a fit, until its results have their names
 NEW, COMPLETE, LOCK = ".manyview-new", ".manyview-complete", ".manyview-lock"
 
@@ -200,6 +205,25 @@ def write_tables(
     with atomic_path(folder / "features.csv") as temporary:
         write_csv(temporary, features, ["view", "feature"])
     return [*notes, *left_out]
+
+
+def write_results(folder: Path, model: OMVCDR, result: dict[str, Any]) -> None:
+    """Write the model, the result, the page and the plot of survival.
+
+    Parameters
+    ----------
+    folder : path
+        Where to.
+    model : OMVCDR
+        A fitted estimator.
+    result : dict
+        What `describe_fit` returns.
+    """
+    model.save(folder / MODEL)
+    write_text(folder / "report.html", render_fit(result))
+    write_text(folder / "result.json", json.dumps(result, indent=1, allow_nan=False) + "\n")
+    if result["survival"]:
+        write_text(folder / PLOT, svg_file(draw_survival(result["survival"])))
 
 
 def write_table(path: Path, table: pd.DataFrame) -> tuple[str, ...]:

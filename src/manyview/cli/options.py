@@ -40,7 +40,8 @@ Nan = Annotated[
     reading(metavar="HOW", help="Missing values (NaN): fail, feature-mean or drop-features."),
 ]
 ViewNames = Annotated[
-    str | None, reading(metavar="A,B", help="Names of the views, separated by commas.")
+    str | None,
+    reading(metavar="A,B", help="Names for the views, or which of the views in a file to take."),
 ]
 Seed = Annotated[
     int, clustering("--seed", "-s", min=0, max=2**32 - 1, metavar="N", help="Random seed.")

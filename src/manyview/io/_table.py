@@ -28,7 +28,8 @@ class Table:
     `is_turnable` is False if the format defines where the samples are; `has_id` is True if the user
     named the column of sample names. `title` is the header of the row names. Columns that are not
     features are listed by name in `set_aside`; `others` holds their values. `keys` are the columns
-    that may name the rows, `key` is the one that does; `spelled` holds yes and no as written.
+    that may name the rows, `key` is the one that does; `spelled` holds yes and no as written. `obs`
+    is what a file with a place for it says about the samples, in columns.
     """
 
     view: str
@@ -47,6 +48,7 @@ class Table:
     keys: tuple[Key, ...] = ()
     key: Key | None = None
     spelled: pd.DataFrame = field(default_factory=pd.DataFrame)
+    obs: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def samples(self) -> pd.Index:

@@ -52,6 +52,9 @@ class LoadedViews:
         The columns that are not features, one row per sample; NaN where no file has a value.
     matching : str
         By what the samples of the views were matched, in one sentence.
+    obs : pandas.DataFrame
+        What `.h5ad`, `.h5mu`, `.loom` and `.zarr` files say about the samples, one row per sample;
+        NaN where no file has a value.
     """
 
     data: MultiViewData
@@ -59,6 +62,7 @@ class LoadedViews:
     notes: tuple[str, ...]
     set_aside: pd.DataFrame = field(default_factory=pd.DataFrame)
     matching: str = ONE_VIEW
+    obs: pd.DataFrame = field(default_factory=pd.DataFrame)
 
 
 def read_views(
@@ -79,7 +83,8 @@ def read_views(
     ----------
     paths : path or sequence of paths
         Files with one or several views, or folders, whose files are used in order of name:
-        .csv, .tsv, .txt, .parquet, .feather, .xlsx, .npy, .npz, .mat, .h5ad, .h5mu, .zarr.
+        .csv, .tsv, .txt (also .gz, .bz2 or .zst), .parquet, .feather, .xlsx, .npy, .npz, .mat,
+        .h5ad, .h5mu, .h5 of 10x or with matrices, .mtx (also .gz), .loom, .zarr.
     id : str, optional
         Name of the column with the sample names. None: the stored names, the column of text or
         whole numbers, or the header, whose values differ in each table and are shared by the
@@ -93,7 +98,8 @@ def read_views(
         Handling of NaN in part of a row: refuse, impute the mean of the feature, or drop the
         feature. A row that is all NaN marks a missing view.
     view_names : sequence of str, optional
-        Names of the views; None uses those of the files, sheets or arrays.
+        Names of the views; None uses those of the files, sheets or arrays. If all are names of
+        views that the files have, these views are chosen, in this order.
     set_aside : sequence of str, default=()
         Columns that are not features although they hold numbers, such as known classes.
     by_position : bool, default=False
@@ -137,15 +143,17 @@ def read_views(
     found = pd.DataFrame(
         [described(table, part, kept, tables) for table, part in zip(tables, filled, strict=True)]
     )
-    data, aside = assembled(filled, kept), _others(tables, kept)
-    return LoadedViews(data, found, tuple(notes), aside, named.matching)
+    aside = _by_sample([(table.samples, table.others) for table in tables], kept)
+    obs = _by_sample([(table.samples, table.obs) for table in tables], kept)
+    data = assembled(filled, kept)
+    return LoadedViews(data, found, tuple(notes), aside, named.matching, obs.infer_objects())
 
 
-def _others(tables: Sequence[Table], names: pd.Index) -> pd.DataFrame:
-    """What was set aside, by sample; of columns with one name the first that has a value."""
+def _by_sample(parts: Sequence[tuple[pd.Index, pd.DataFrame]], names: pd.Index) -> pd.DataFrame:
+    """Columns about the samples; of columns with one name the first that has a value."""
     columns: dict[str, pd.Series] = {}
-    for table in tables:
-        for name, values in table.others.set_axis(table.samples[: len(table.others)]).items():
+    for samples, frame in parts:
+        for name, values in frame.set_axis(samples[: len(frame)]).items():
             column, earlier = values.astype(object).reindex(names), columns.get(str(name))
             columns[str(name)] = (
                 column if earlier is None else earlier.where(earlier.notna(), column)
