@@ -215,7 +215,7 @@ def _read_about(request: FitRequest, views: LoadedViews, names: pd.Index) -> Met
 
 def _check_survival(request: FitRequest) -> None:
     """Refuse half of what survival needs."""
-    has_meta = request.meta is not None or any(map(has_obs, request.paths))
+    has_meta = request.meta is not None or any(map(has_obs, map(Path, request.paths)))
     given = {"--meta": has_meta or None, "--time": request.time, "--event": request.event}
     absent = [name for name, value in given.items() if value is None]
     if (request.time or request.event) and absent:
