@@ -44,7 +44,7 @@ class FitRequest:
         Files and folders with the views; a pattern matches the shards of one view.
     clusters : str
         Number of clusters, or "auto".
-    id, samples, missing, nan, views, by_position, names
+    id, samples, missing, nan, categorical, views, by_position, names
         Parameters of `read_views`.
     meta : path, optional
         Table of metadata, tested for association with the clusters.
@@ -81,7 +81,8 @@ class FitRequest:
     id: str | None = None
     samples: Literal["auto", "rows", "columns"] = "auto"
     missing: Literal["keep", "drop"] = "keep"
-    nan: Literal["fail", "feature-mean", "drop-features"] = "fail"
+    nan: Literal["fail", "feature-mean", "drop-features", "estimate"] = "fail"
+    categorical: Literal["drop", "keep"] = "drop"
     views: Sequence[str] | None = None
     by_position: bool = False
     names: Sequence[str] | None = None
@@ -266,13 +267,14 @@ def read_files(request: FitRequest) -> LoadedViews:
             set_aside=() if request.truth is None else (column_of(request.truth),),
             by_position=request.by_position,
             names=request.names,
+            categorical=request.categorical,
         )
     return _open_on_disk(request)
 
 
 def _open_on_disk(request: FitRequest) -> LoadedViews:
     """Open arrays that stay on disk."""
-    tabular = ("samples", "nan")
+    tabular = ("samples", "nan", "categorical")
     asked = [f"--{name}" for name in tabular if getattr(request, name) != getattr(FitRequest, name)]
     if asked:
         msg = (

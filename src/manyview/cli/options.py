@@ -36,8 +36,15 @@ Missing = Annotated[
     Literal["keep", "drop"], reading(help="Samples with missing views: keep or drop them.")
 ]
 Nan = Annotated[
-    Literal["fail", "feature-mean", "drop-features"],
-    reading(metavar="HOW", help="Missing values (NaN): fail, feature-mean or drop-features."),
+    Literal["fail", "feature-mean", "drop-features", "estimate"],
+    reading(
+        metavar="HOW",
+        help="Missing values (NaN): fail, feature-mean, drop-features, or estimate them.",
+    ),
+]
+Text = Annotated[
+    Literal["drop", "keep"],
+    reading(help="Columns of text, and of yes and no: keep makes a view of their categories."),
 ]
 ViewNames = Annotated[
     str | None,

@@ -37,9 +37,9 @@ def check_options(**options: tuple[str, Any]) -> None:
 
 
 def read_tables(
-    paths: PathLike | Sequence[PathLike], id: str | None
+    paths: PathLike | Sequence[PathLike], id: str | None, *, keeps_text: bool = False
 ) -> tuple[list[Table], list[str]]:
-    """All tables of all paths."""
+    """All tables of all paths; one without numbers is refused, unless text is kept, too."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         msg = "Received no files; expected at least one."
@@ -51,6 +51,9 @@ def read_tables(
         more, remarks = read_path(Path(path), id)
         tables += more
         notes += remarks
+    for table in tables:
+        if table.refusal and not keeps_text:
+            raise ViewError(table.refusal)
     if id is not None and not any(table.has_id for table in tables):
         shown = "; ".join(
             f"{table.file} has {', '.join([*table.set_aside, *table.columns][:5])} …"

@@ -22,6 +22,8 @@ from manyview.io._assembly import (
     with_names,
     with_view_names,
 )
+from manyview.io._categories import with_categories
+from manyview.io._completion import estimate
 from manyview.io._matching import orient
 from manyview.io._missing_values import Filled, fill, without_empty_rows
 from manyview.io._naming import ONE_VIEW, check_names, name_samples
@@ -29,7 +31,8 @@ from manyview.io._table import Table
 
 Samples = Literal["auto", "rows", "columns"]
 Missing = Literal["keep", "drop"]
-Nan = Literal["fail", "feature-mean", "drop-features"]
+Nan = Literal["fail", "feature-mean", "drop-features", "estimate"]
+Categorical = Literal["drop", "keep"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +79,7 @@ def read_views(
     set_aside: Sequence[str] = (),
     by_position: bool = False,
     names: Sequence[PathLike] | None = None,
+    categorical: Categorical = "drop",
 ) -> LoadedViews:
     r"""Read views from files, match their samples by name, and check them.
 
@@ -94,9 +98,10 @@ def read_views(
         Whether samples are in rows or columns. "auto": the side whose names the views share.
     missing : {"keep", "drop"}, default="keep"
         Keep samples with missing views, or only those that have all views.
-    nan : {"fail", "feature-mean", "drop-features"}, default="fail"
-        Handling of NaN in part of a row: refuse, impute the mean of the feature, or drop the
-        feature. A row that is all NaN marks a missing view.
+    nan : {"fail", "feature-mean", "drop-features", "estimate"}, default="fail"
+        Handling of NaN in part of a row: refuse, impute the mean of the feature, drop the
+        feature, or estimate the values from the others of all views by a low-rank model. A row
+        that is all NaN marks a missing view.
     view_names : sequence of str, optional
         Names of the views; None uses those of the files, sheets or arrays. If all are names of
         views that the files have, these views are chosen, in this order.
@@ -108,6 +113,9 @@ def read_views(
         For each view a `.npy`, `.csv`, `.txt` or `.parquet` file with its sample names, one per
         row, as for arrays that have none; `path::column` names the column. An empty path leaves a
         view with its own.
+    categorical : {"drop", "keep"}, default="drop"
+        Columns of text, and of yes and no: leave text out and count yes and no as 1 and 0, or make
+        a view of both, `NAME_categories`, with an indicator for each category.
 
     Returns
     -------
@@ -128,10 +136,15 @@ def read_views(
     ['rows', 'columns']
     """
     check_options(samples=(samples, Samples), missing=(missing, Missing), nan=(nan, Nan))
-    tables, notes = read_tables(paths, id)
+    check_options(categorical=(categorical, Categorical))
+    is_kept = categorical == "keep"
+    tables, notes = read_tables(paths, id, keeps_text=is_kept)
     tables = with_names(with_view_names(tables, view_names), names)
     notes += tell_repeated(paths)
-    notes += [note for table in tables for note in table.notes]
+    notes += [note for table in tables for note in table.notes if not is_kept]
+    if is_kept:  # tables of text alone
+        tables, remarks = with_categories(tables, set_aside, are_named=False)
+        notes += remarks
     tables, remarks = orient(tables, samples, by_position=by_position)
     notes += [*remarks, *_without_id(tables, id)]
     tables = [table.without(set_aside) for table in tables]
@@ -139,6 +152,9 @@ def read_views(
     named = name_samples(tables, by_position=by_position)
     tables = named.tables
     notes += named.notes
+    if is_kept:
+        tables, remarks = with_categories(tables, set_aside, are_named=True)
+        notes += remarks
     filled, kept = _matched([without_empty_rows(table) for table in tables], missing, nan)
     found = pd.DataFrame(
         [described(table, part, kept, tables) for table, part in zip(tables, filled, strict=True)]
@@ -180,4 +196,7 @@ def _matched(tables: Sequence[Table], missing: str, nan: str) -> tuple[list[Fill
         sizes = ", ".join(f"{table.file} has {len(table.samples)}" for table in tables)
         msg = f"No sample is in all views ({sizes}); keep incomplete ones with --missing keep."
         raise ViewError(msg)
-    return [fill(table.of_samples(rows_of(table, names)), nan) for table in tables], names
+    parts = [table.of_samples(rows_of(table, names)) for table in tables]
+    if nan == "estimate":
+        return estimate(parts, names), names
+    return [fill(table, nan) for table in parts], names
