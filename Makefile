@@ -150,7 +150,7 @@ $(VENV)/installed-dev: $(BIN)/python$(EXE) pyproject.toml
 
 $(VENV)-omics/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-omics
-	$(VENV)-omics/$(SCRIPTS)/python -m pip install --quiet --editable '.[omics,plots,files]' pytest hypothesis polars
+	$(VENV)-omics/$(SCRIPTS)/python -m pip install --quiet --editable '.[omics,plots,files]' pytest hypothesis polars scanpy igraph
 	touch $@
 
 $(VENV)-recipes/installed: pyproject.toml

@@ -19,6 +19,7 @@ from benchmarks.quality import (
     bench_rivals,
     bench_settings,
     bench_strangers,
+    bench_tables,
 )
 from benchmarks.speed import bench_estimate, bench_scale
 from manyview.baselines import BASELINES
@@ -388,3 +389,21 @@ def test_oracles_choose_by_labels():
     (text,) = bench_quality._oracles(rows)
     assert "reaches ACC 0.650, NMI 0.325" in text
     assert "ACC 0.750, NMI 0.375" in text
+
+
+def test_encodings_divide_the_same_indicators():
+    codes = np.array([0, 0, 0, 1])
+    plain = bench_tables.encode([codes, codes], "indicators")
+    assert plain.sum(axis=0).tolist() == [3, 1, 3, 1]
+    by_share = bench_tables.encode([codes], "by root of share")
+    np.testing.assert_allclose(by_share.max(axis=0), [1 / np.sqrt(0.75), 2])
+    np.testing.assert_allclose(bench_tables.encode([codes], "by deviation").var(axis=0).sum(), 1)
+
+
+def test_the_page_of_tables_has_a_line_per_set_and_share():
+    known = {"draw": 0, "acc": 0.5, "nmi": 0.25, "ari": 0.125}
+    rows = [{"kind": "missing", "set": "a", "removed": 0.2, "how": "mean", **known}]
+    rows += [{"kind": "categories", "set": "0 to 0", "how": "indicators", **known}]
+    text = bench_tables.summary(pd.DataFrame(rows))
+    assert "| `a` | 20% | – | 0.500 / 0.250 / 0.125 | – | – |" in text
+    assert "| indicators | 0.125 | 0.125 |" in text

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from scipy.io import savemat
 
+from helpers.cells import counts_of, write_annotated, write_obs, write_tenx_h5
 from manyview import OMVCDR
 from manyview.cli.folder import FILES
 from manyview.datasets import load_benchmark, make_multiview_blobs
@@ -317,7 +318,7 @@ def test_the_help_shows_examples_in_80_columns(command):
     code, out, _ = command("fit", "--help")
     assert code == 0
     lines = out.splitlines()
-    assert sum(line.strip().startswith("manyview fit ") for line in lines) == 12
+    assert sum(line.strip().startswith("manyview fit ") for line in lines) == 14
     assert max(map(len, lines)) <= 80
     lines = command("predict", "--help")[1].splitlines()
     assert sum(line.strip().startswith("manyview predict ") for line in lines) == 3
@@ -344,6 +345,19 @@ def test_missing_view_rows_cost_little_accuracy(data_home):
         complete = clustering_accuracy(bunch.target, model.fit_predict(bunch.data))
         labels = model.fit(bunch.data, present=present).labels_
         assert clustering_accuracy(bunch.target, labels) >= complete - 0.05
+
+
+def write_cells(folder):
+    """The files of cells on the page."""
+    h5py = pytest.importorskip("h5py")
+    views, names = counts_of(90, (9, 6))
+    with h5py.File(folder / "filtered_feature_bc_matrix.h5", "w") as file:
+        write_tenx_h5(file, views, names)
+    with h5py.File(folder / "cells.h5mu", "w") as file:
+        for view, counts in views.items():
+            features = [f"{view}{j}" for j in range(counts.shape[1])]
+            write_annotated(file.create_group(f"mod/{view}"), counts, names, features, {})
+        write_obs(file, {}, names)
 
 
 @pytest.mark.slow
@@ -374,7 +388,8 @@ def test_the_commands_of_the_docs_work(command, tables, truth, tmp_path):
     views = np.empty((1, 2), dtype=object)
     views[0, 0], views[0, 1] = tables["rna"].to_numpy(), tables["protein"].to_numpy()
     savemat(tmp_path / "handwritten.mat", {"X": views, "Y": truth})
-    assert len(shown) == 12
+    write_cells(tmp_path)
+    assert len(shown) == 14
     for line in shown:
         program, *arguments = shlex.split(line)
         assert program == "manyview"

@@ -7,7 +7,7 @@ import pytest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "ecosystem.md").read_text(encoding="utf-8")
 HEAD, *SECTIONS = re.split(r"^## ", PAGE, flags=re.MULTILINE)
-OPTIONAL = ("polars", "anndata", "mudata", "sklearn.callback")
+OPTIONAL = ("polars", "anndata", "mudata", "scanpy", "sklearn.callback")
 
 
 def code_of(text):

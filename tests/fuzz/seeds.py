@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -19,6 +20,7 @@ from scipy import io as scipy_io
 from scipy import sparse
 
 from fuzz.signing import sign_model
+from helpers.cells import counts_of, mtx_files, write_loom, write_tenx_h5
 from manyview.cli import main
 
 N, D = 12, 4
@@ -68,7 +70,7 @@ def make_seeds(folder: Path) -> dict[str, Seed]:
             main()
         except SystemExit as done:
             assert done.code == 0  # noqa: PT017
-    seeds = [*_tables(), *_columns(), *_arrays(), *_hdf5(), *_zarr(), *_runs(folder)]
+    seeds = [*_tables(), *_columns(), *_arrays(), *_hdf5(), *_zarr(), *_cells(), *_runs(folder)]
     return {seed.name: seed for seed in seeds}
 
 
@@ -77,6 +79,9 @@ def _tables():
     for ending, separator in (("csv", ","), ("tsv", "\t"), ("txt", ";")):
         text = frame().to_csv(None, index=False, sep=separator).encode()
         yield Seed(ending, {f"x.{ending}": text}, both, "named.csv")
+    packed = frame().to_csv(None, index=False).encode()
+    yield Seed("csv.gz", {"x.csv.gz": gzip.compress(packed, mtime=0)}, both, "named.csv")
+    yield Seed("csv.gz inside", {"x.csv.gz": packed}, both, "named.csv", finish=_packed)
     try:
         content = io.BytesIO()
         frame().to_excel(content, index=False)
@@ -157,6 +162,18 @@ def _arrays():
         yield Seed(name, {"x.mat": content.getvalue()}, (alone,))
 
 
+def _cells():
+    """Counts of 10x as a folder of text files."""
+    for name in ("mtx", "mtx.gz"):
+        files = mtx_files(counts_of(N)[0], NAMES, is_packed=name != "mtx")
+        files = {f"x/{member}": content for member, content in files.items()}
+        yield Seed(name, files, (MEMORY,), "named.csv")
+
+
+def _packed(content):
+    return gzip.compress(content, mtime=0)
+
+
 def _hdf5():
     try:
         import h5py
@@ -176,6 +193,12 @@ def _hdf5():
             index.attrs["_index"] = "_index"
             index["_index"] = names
 
+    def with_obs(group):
+        annotated(group)
+        group["obs/depth"] = np.arange(N)
+        group["obs/type/codes"], group["obs/type/categories"] = np.arange(N) % 2, ["b", "t"]
+        group["obs/age/values"], group["obs/age/mask"] = np.arange(N), np.arange(N) > 3
+
     def multimodal(file):
         for name in ("a", "b"):
             annotated(file.create_group(f"mod/{name}"))
@@ -188,12 +211,18 @@ def _hdf5():
     chunks = {"chunks": (5, D), "compression": "gzip", "shuffle": True}
     stream = (*STREAM, "--by-position")
     alone = tuple(part for part in MEMORY if part != "{other}")
+    counts = counts_of(N)[0]
+    tenx = content(lambda file: write_tenx_h5(file, counts, NAMES))
+    loom = content(lambda file: write_loom(file, counts["rna"], NAMES))
     plain = content(lambda file: file.update({"x": values()}))
     chunked = content(lambda file: file.create_dataset("x", data=values(), **chunks))
     for name, file, commands, other in (
         ("h5", {"x.h5": plain}, (stream,), "nameless.npy"),
         ("h5 chunked", {"x.h5": chunked}, (stream,), "nameless.npy"),
-        ("h5ad", {"x.h5ad": content(annotated)}, (MEMORY, PREDICT), "named.csv"),
+        ("h5ad", {"x.h5ad": content(with_obs)}, (MEMORY, PREDICT), "named.csv"),
+        ("h5ad back", {"x.h5ad": content(with_obs)}, ((*MEMORY, "--write-back"),), "named.csv"),
+        ("h5 10x", {"x.h5": tenx}, (MEMORY,), "named.csv"),
+        ("loom", {"x.loom": loom}, (MEMORY,), "named.csv"),
         ("h5mu", {"x.h5mu": content(multimodal)}, (alone,), ""),
         ("mat 7.3", {"x.mat": content(matlab)}, (alone,), ""),
     ):

@@ -1,6 +1,9 @@
 """AnnData and MuData: read as views, and given the result. Tested where both are installed."""
 
 import importlib.metadata
+import json
+import sys
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -9,6 +12,7 @@ from scipy import sparse
 from sklearn.model_selection import cross_validate
 
 from manyview import OMVCDR, MultiViewData
+from manyview.cli import main
 from manyview.datasets import make_multiview_blobs
 from manyview.exceptions import ViewError
 from manyview.io.anndata import cluster_anndata, cluster_mudata
@@ -200,3 +204,53 @@ def test_what_cannot_be_read_gets_one_sentence(cells):
         with pytest.raises(ViewError, match=sentence) as caught:
             call()
         assert "\n" not in str(caught.value)
+
+
+def test_results_are_written_back_into_a_copy(cells, tmp_path):
+    """By `manyview fit`, and read by the libraries themselves."""
+    rna, protein, truth = cells
+    rna.obs["type"] = pd.Categorical(truth[rna.obs_names].astype(str))
+    mdata = mudata.MuData({"rna": rna, "protein": protein})
+    mdata.write_h5mu(tmp_path / "cells.h5mu")
+    protein[:100].copy().write_h5ad(tmp_path / "few.h5ad")
+    before = (tmp_path / "cells.h5mu").read_bytes()
+    main_of("fit", tmp_path / "cells.h5mu", "-k", 3, "--write-back", "--out", tmp_path / "run")
+    again = mudata.read_h5mu(tmp_path / "run" / "annotated" / "cells.h5mu")
+    labels = pd.read_csv(tmp_path / "run" / "labels.csv", index_col="sample")
+    assert (tmp_path / "cells.h5mu").read_bytes() == before
+    assert list(again.obs["manyview"].astype(int)) == list(labels.loc[again.obs_names, "cluster"])
+    np.testing.assert_allclose(
+        again.obs["manyview_confidence"], labels.loc[again.obs_names, "confidence"], rtol=1e-5
+    )
+    assert again.obsm["X_manyview"].shape[0] == 120
+    about = again.uns["manyview"]
+    model = OMVCDR.load(tmp_path / "run" / "model.mv")
+    assert about["view_weights"] == pytest.approx(
+        dict(zip(("rna", "protein"), model.view_weights_, strict=True))
+    )
+    assert about["params"]["n_clusters"] == 3
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert any(row["column"] == "rna:type" for row in result["meta"])
+    # once more into the copy, and into a file of AnnData whose cells are not all in the fit
+    copy = tmp_path / "run" / "annotated" / "cells.h5mu"
+    main_of("fit", copy, "-k", 2, "--views", "protein", "--write-back", "--out", tmp_path / "two")
+    again = mudata.read_h5mu(tmp_path / "two" / "annotated" / "cells.h5mu")
+    assert list(again.obs["manyview"].cat.categories) == ["0", "1"]
+    assert list(again.obs.columns).count("manyview") == 1
+    few = tmp_path / "few.h5ad"
+    rna.write_h5ad(tmp_path / "rna.h5ad")
+    options = ("--missing", "drop", "-k", 2, "--write-back", "--out", tmp_path / "drop")
+    main_of("fit", few, tmp_path / "rna.h5ad", *options)
+    again = anndata.read_h5ad(tmp_path / "drop" / "annotated" / "few.h5ad")
+    assert again.n_obs == 100
+    is_in = again.obs_names.isin(rna.obs_names)
+    assert (again.obs["manyview"].notna() == is_in).all()
+    assert (np.isnan(again.obsm["X_manyview"]).all(axis=1) == ~is_in).all()
+
+
+def main_of(*arguments):
+    """The command, in this process."""
+    with patch.object(sys, "argv", ["manyview", *map(str, arguments), "--quiet"]):
+        with pytest.raises(SystemExit) as done:
+            main()
+        assert done.value.code == 0

@@ -8,7 +8,7 @@ import pytest
 
 from manyview.exceptions import ViewError
 from manyview.io import read_views
-from manyview.io._formats import MOST_CELLS
+from manyview.io._formats.workbook import MOST_CELLS
 
 pytest.importorskip("openpyxl")
 TABLE = pd.DataFrame({"sample": ["a", "b", "c"], "x": [1.0, 2.0, 4.0], "y": [2.0, 1.0, 0.0]})

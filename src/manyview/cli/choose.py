@@ -27,6 +27,7 @@ from manyview.cli.options import (
     SampleColumn,
     Seed,
     Side,
+    Text,
     out_folder,
     print_json,
     split_names,
@@ -212,6 +213,7 @@ def command(
     samples: Side = "auto",
     missing: Missing = "keep",
     nan: Nan = "fail",
+    categorical: Text = "drop",
     by_position: ByPosition = False,
     names: NameFiles = None,
     seed: Seed = 0,
@@ -227,6 +229,7 @@ def command(
         "samples": samples,
         "missing": missing,
         "nan": nan,
+        "categorical": categorical,
         "by_position": by_position,
         "names": split_names(names),
     }

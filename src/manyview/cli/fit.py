@@ -12,15 +12,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import numpy as np
 import typer
 from rich.console import Console
 
-from manyview._version import __version__
 from manyview.cli.folder import (
-    FILES,
+    ANNOTATED,
     PASSES,
-    PLOT,
     SETTINGS,
     data_unchanged,
     run_folder,
@@ -33,10 +30,11 @@ from manyview.cli.inputs import (
     Inputs,
     looked_at,
     names_of,
-    portable,
-    read_config,
     read_files,
     read_inputs,
+    settings_of,
+    use_config,
+    write_run,
 )
 from manyview.cli.options import (
     AsJson,
@@ -51,6 +49,7 @@ from manyview.cli.options import (
     Seed,
     Shown,
     Side,
+    Text,
     ViewNames,
     clustering,
     out_folder,
@@ -58,18 +57,22 @@ from manyview.cli.options import (
     split_names,
 )
 from manyview.cli.progress import fit_bar
-from manyview.cli.terminal import show_found, show_matching, show_notes, show_result, workers_of
+from manyview.cli.terminal import (
+    show_found,
+    show_matching,
+    show_notes,
+    show_result,
+    summarize_fit,
+    workers_of,
+)
 from manyview.cost import estimate_cost
 from manyview.data.rows import Rows
 from manyview.engines.cluster import is_cluster, open_client
 from manyview.exceptions import NotEnoughSamplesError
-from manyview.io import LoadedViews
+from manyview.io import LoadedViews, writing_back
 from manyview.omvcdr import OMVCDR
 from manyview.persistence.checkpoint import is_checkpoint
-from manyview.persistence.settings_file import write_settings
 from manyview.report import describe_fit
-
-SILENT = ("config", "quiet", "json", "estimate", "context", "help")  # not about the result
 
 EXAMPLES = """
 [bold]Three omics tables[/], matched by the names of their samples:
@@ -108,6 +111,12 @@ EXAMPLES = """
 
   manyview fit 'img/*.parquet::vector' txt.zarr --clusters 100 --scheduler tcp://host:8786
 
+[bold]Cells[/]: some modalities, with the results in a copy of the file; or counts of 10x:
+
+  manyview fit cells.h5mu --clusters 8 --views rna,prot --write-back
+
+  manyview fit filtered_feature_bc_matrix.h5 --clusters 8
+
 [bold]One file[/] with all views, or a folder of files:
 
   manyview fit data.mat --clusters 10
@@ -119,7 +128,8 @@ EXAMPLES = """
   manyview fit --config run/run.toml --seed 1 --out again
 
 Written to the folder --out: labels.csv, labels.parquet, clusters.csv, features.csv, model.mv,
-result.json, report.html and run.toml; with survival, survival.svg.
+result.json, report.html and run.toml; with survival, survival.svg; with
+--write-back, annotated/.
 
 New samples: manyview predict --model run new_rna.csv
 """
@@ -150,6 +160,8 @@ def fit_run(
         Summary of plain values.
     """
     model = request.estimator()
+    if request.write_back:
+        writing_back.find_files(request.paths)  # refused before the fit, which may take long
     with run_folder(out) as folder, workers_of(model, console):
         with console.status("reading"):
             inputs = read(request)
@@ -162,33 +174,51 @@ def fit_run(
             all_labels = model.labels_
             model, inputs = looked_at(model, inputs)
             with console.status("describing"):
-                explanation = model.explain(inputs.views.data)
-                result = describe_fit(
-                    model,
-                    inputs.views.data,
-                    command=request.command,
-                    sources=_sources(views),
-                    matching=views.matching,
-                    meta=None if inputs.meta is None else inputs.meta.table,
-                    time=request.time,
-                    event=request.event,
-                    batch=request.batch,
-                    seconds=seconds,
-                    notes=list(dict.fromkeys([*views.notes, *warned, *inputs.notes])),
-                    truth=inputs.truth,
-                    images=inputs.images,
-                    show=inputs.show,
-                    explanation=explanation,
-                )
-                left_out = write_tables(folder, model, explanation, inputs.views.data)
-                result["notes"] += left_out
+                notes = list(dict.fromkeys([*views.notes, *warned, *inputs.notes]))
+                result = _described(request, model, inputs, seconds, notes, folder)
         write_results(folder, model, result)
         write_parts(folder / "labels.parquet", all_labels, names_of(views))
-        _write_settings(folder / SETTINGS, request, out)
+        write_run(folder / SETTINGS, request, out)
     notes = result["notes"]
     show_notes(notes[len(views.notes) :], console)
     show_result(result, out, console)
-    return _summary(model, result, out)
+    return summarize_fit(model, result, out)
+
+
+def _described(
+    request: FitRequest,
+    model: OMVCDR,
+    inputs: Inputs,
+    seconds: float,
+    notes: list[str],
+    folder: Path,
+) -> dict[str, Any]:
+    """Write the tables and the copies of annotated files; return the content of the report."""
+    views = inputs.views
+    explanation = model.explain(views.data)
+    result = describe_fit(
+        model,
+        views.data,
+        command=request.command,
+        sources=_sources(views),
+        matching=views.matching,
+        meta=None if inputs.meta is None else inputs.meta.table,
+        time=request.time,
+        event=request.event,
+        batch=request.batch,
+        seconds=seconds,
+        notes=notes,
+        truth=inputs.truth,
+        images=inputs.images,
+        show=inputs.show,
+        explanation=explanation,
+    )
+    result["notes"] += write_tables(folder, model, explanation, views.data)
+    if request.write_back:
+        files = writing_back.find_files(request.paths)
+        copies = folder / ANNOTATED
+        result["notes"] += writing_back.write_back(files, copies, model, views.data)
+    return result
 
 
 def estimate_run(request: FitRequest, console: Console) -> dict[str, Any]:
@@ -267,65 +297,6 @@ def _sources(loaded: LoadedViews) -> list[dict[str, Any]]:
     return rows
 
 
-def _write_settings(path: Path, request: FitRequest, out: Path) -> None:
-    """Write the options of the run, so that `manyview fit --config` repeats it."""
-    versions = f"manyview {__version__}"
-    if request.settings is None:
-        write_settings(path, {}, f"{versions}; repeat it with: {request.command}")
-        return
-    comment = f"{versions}; repeat it with: manyview fit --config {path.name}"
-    write_settings(path, portable(request.settings, out), comment)
-
-
-def _settings(context: typer.Context, paths: list[Path], out: Path) -> dict[str, Any]:
-    """The options of a call that decide on its results."""
-    files = [str(path) for path in paths]
-    options = {
-        name: value for name, value in context.params.items() if name not in (*SILENT, "paths")
-    }
-    return {"files": files, **options, "out": str(out)}
-
-
-def _use_config(context: typer.Context, path: Path | None) -> Path | None:
-    """Take the options of a file where the command line has none."""
-    if path is not None:
-        known = [param.name or "" for param in context.command.params]
-        names = ["files" if name == "paths" else name for name in known if name not in SILENT]
-        found = read_config(path, names)
-        if "files" in found:
-            found["paths"] = found.pop("files")
-        context.default_map = found
-    return path
-
-
-def _summary(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]:
-    """What `--json` prints."""
-    sizes = np.bincount(model.labels_, minlength=result["data"]["n_clusters"])
-    return {
-        "out": str(out),
-        "files": [*FILES, *([PLOT] if result["survival"] else [])],
-        "n_samples": result["data"]["n_samples"],
-        "n_clusters": result["data"]["n_clusters"],
-        "structure": result["structure"],
-        "advice_on_sizes": result["sizes"],
-        "sizes": sizes.tolist(),
-        "cluster_stability": [row["stability"] for row in result["clusters"]],
-        "median_confidence": float(np.median(model.confidence_)),
-        "stability": result["confidence"]["stability"],
-        "view_weights": {row["name"]: row["weight"] for row in result["weights"]["views"]},
-        "objective": float(model.objective_),
-        "converged": bool(model.converged_),
-        "seconds": result["run"]["seconds"],
-        "sources": result["sources"],
-        "matching": result["matching"],
-        "survival": result["survival"],
-        "batch": result["batch"],
-        "meta": result["meta"],
-        "truth": result["truth"],
-        "notes": result["notes"],
-    }
-
-
 def command(
     context: typer.Context,
     paths: Paths,
@@ -340,7 +311,7 @@ def command(
             "-c",
             metavar="FILE",
             is_eager=True,
-            callback=_use_config,
+            callback=use_config,
             help="Options from a file, such as run.toml of an earlier run.",
         ),
     ] = None,
@@ -390,6 +361,7 @@ def command(
     samples: Side = "auto",
     missing: Missing = "keep",
     nan: Nan = "fail",
+    categorical: Text = "drop",
     views: ViewNames = None,
     by_position: ByPosition = False,
     names: NameFiles = None,
@@ -426,6 +398,14 @@ def command(
     memory: Annotated[
         str | None, clustering(metavar="SIZE", help="Memory limit, such as 8GB.")
     ] = None,
+    write_back: Annotated[
+        bool,
+        typer.Option(
+            "--write-back",
+            metavar="",
+            help="Write the results into copies of the .h5ad and .h5mu files, in OUT/annotated.",
+        ),
+    ] = False,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Only estimate time and memory; do not fit.")
     ] = False,
@@ -440,6 +420,7 @@ def command(
         samples=samples,
         missing=missing,
         nan=nan,
+        categorical=categorical,
         views=split_names(views),
         by_position=by_position,
         names=split_names(names),
@@ -460,8 +441,9 @@ def command(
         device=device,
         memory=memory,
         scheduler=scheduler,
+        write_back=write_back,
         command=shlex.join(["manyview", *sys.argv[1:]]),
-        settings=_settings(context, paths, out),
+        settings=settings_of(context, paths, out),
     )
     console = Console(quiet=quiet, stderr=json)
     print_json(estimate_run(request, console) if estimate else fit_run(request, out, console), json)

@@ -39,7 +39,8 @@ TABLES = ("labels.csv", "labels.parquet", "clusters.csv", "features.csv")
 SETTINGS = "run.toml"
 FILES = (*TABLES, MODEL, SETTINGS, "result.json", "report.html")
 PLOT = "survival.svg"
-ALL_FILES = (*FILES, PLOT)  # the last only where there is something to draw
+ANNOTATED = "annotated"  # a folder of copies with results
+ALL_FILES = (*FILES, PLOT, ANNOTATED)  # the last two only where there is something in them
 PASSES = ".passes"  # journal of a fit, until its results have their names
 NEW, COMPLETE, LOCK = ".manyview-new", ".manyview-complete", ".manyview-lock"
 

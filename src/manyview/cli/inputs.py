@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
+import typer
 from sklearn import config_context
 
+from manyview._version import __version__
 from manyview.base import check_parameters
 from manyview.cluster.sample import with_sample
 from manyview.data.batches import center_batches
@@ -20,14 +22,17 @@ from manyview.engines.cluster import is_cluster
 from manyview.exceptions import ViewError
 from manyview.inspection.survival_columns import read_events, read_times
 from manyview.io import LoadedViews, Meta, open_views, read_meta, read_views
+from manyview.io._formats import has_obs
 from manyview.io.classes import column_of, find_classes
 from manyview.io.on_disk import is_pattern
 from manyview.omvcdr import OMVCDR
-from manyview.persistence.settings_file import read_settings
+from manyview.persistence.settings_file import read_settings, write_settings
 from manyview.report.shown import KINDS, paths_beside
 from manyview.report.truth import as_classes
 from manyview.utils.near import did_you_mean
 from manyview.utils.types import FloatArray
+
+SILENT = ("config", "quiet", "json", "estimate", "context", "help")  # not about the result
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class FitRequest:
         Files and folders with the views; a pattern matches the shards of one view.
     clusters : str
         Number of clusters, or "auto".
-    id, samples, missing, nan, views, by_position, names
+    id, samples, missing, nan, categorical, views, by_position, names
         Parameters of `read_views`.
     meta : path, optional
         Table of metadata, tested for association with the clusters.
@@ -70,6 +75,8 @@ class FitRequest:
         Options of the command line, for the file that repeats the run.
     scheduler : str, optional
         Address of a Dask scheduler, on whose workers the fit runs.
+    write_back : bool
+        Whether the results are written into copies of the .h5ad and .h5mu files.
     """
 
     paths: Sequence[Path]
@@ -77,7 +84,8 @@ class FitRequest:
     id: str | None = None
     samples: Literal["auto", "rows", "columns"] = "auto"
     missing: Literal["keep", "drop"] = "keep"
-    nan: Literal["fail", "feature-mean", "drop-features"] = "fail"
+    nan: Literal["fail", "feature-mean", "drop-features", "estimate"] = "fail"
+    categorical: Literal["drop", "keep"] = "drop"
     views: Sequence[str] | None = None
     by_position: bool = False
     names: Sequence[str] | None = None
@@ -100,6 +108,7 @@ class FitRequest:
     command: str | None = None
     settings: Mapping[str, Any] | None = None
     scheduler: str | None = None
+    write_back: bool = False
 
     @property
     def where(self) -> str:
@@ -176,10 +185,11 @@ def read_inputs(request: FitRequest) -> Inputs:
         raise ViewError(msg)
     views = read_files(request)
     names = names_of(views)
-    meta = None if request.meta is None else read_meta(request.meta, names, id=request.id)
-    if meta is not None and request.time is not None and request.event is not None:
-        read_times(meta.table, request.time)  # refused before the fit, which may take long
-        read_events(meta.table, request.event)
+    meta = _read_about(request, views, names)
+    if request.time is not None and request.event is not None:
+        about = pd.DataFrame(index=names) if meta is None else meta.table
+        read_times(about, request.time)  # refused before the fit, which may take long
+        read_events(about, request.event)
     show, seen = _read_shown(request, names)
     notes = (*(() if meta is None else meta.notes), *seen)
     if request.batch is not None:
@@ -220,9 +230,25 @@ def _read_shown(
     return show, tuple(notes)
 
 
+def _read_about(request: FitRequest, views: LoadedViews, names: pd.Index) -> Meta | None:
+    """What is known about the samples: the metadata, and the columns that the views bring along."""
+    given = None if request.meta is None else read_meta(request.meta, names, id=request.id)
+    if views.obs.columns.empty:
+        return given
+    own = views.obs.set_axis(names)
+    note = (
+        f"Taken as metadata: the {len(own.columns)} columns about the samples (obs) in the files."
+    )
+    if given is None:
+        return Meta(own, (note,))
+    more = own[[column for column in own if column not in given.table]]
+    return Meta(pd.concat([given.table, more], axis=1), (*given.notes, note))
+
+
 def _check_survival(request: FitRequest) -> None:
     """Refuse half of what survival needs."""
-    given = {"--meta": request.meta, "--time": request.time, "--event": request.event}
+    has_meta = request.meta is not None or any(map(has_obs, map(Path, request.paths)))
+    given = {"--meta": has_meta or None, "--time": request.time, "--event": request.event}
     absent = [name for name, value in given.items() if value is None]
     if (request.time or request.event) and absent:
         msg = (
@@ -272,13 +298,14 @@ def read_files(request: FitRequest) -> LoadedViews:
             set_aside=() if request.truth is None else (column_of(request.truth),),
             by_position=request.by_position,
             names=request.names,
+            categorical=request.categorical,
         )
     return _open_on_disk(request)
 
 
 def _open_on_disk(request: FitRequest) -> LoadedViews:
     """Open arrays that stay on disk."""
-    tabular = ("samples", "nan")
+    tabular = ("samples", "nan", "categorical")
     asked = [f"--{name}" for name in tabular if getattr(request, name) != getattr(FitRequest, name)]
     if asked:
         msg = (
@@ -329,6 +356,74 @@ def names_of(loaded: LoadedViews) -> pd.Index:
     names = loaded.data.sample_names
     assert names is not None  # views that were read have names, or numbers as names
     return names
+
+
+def write_run(path: Path, request: FitRequest, out: Path) -> None:
+    """Write the options of a run, so that `manyview fit --config` repeats it.
+
+    Parameters
+    ----------
+    path : path
+        The file to create or to replace.
+    request : FitRequest
+        The options.
+    out : path
+        The folder from which paths are seen.
+    """
+    versions = f"manyview {__version__}"
+    if request.settings is None:
+        write_settings(path, {}, f"{versions}; repeat it with: {request.command}")
+        return
+    comment = f"{versions}; repeat it with: manyview fit --config {path.name}"
+    write_settings(path, portable(request.settings, out), comment)
+
+
+def settings_of(context: typer.Context, paths: list[Path], out: Path) -> dict[str, Any]:
+    """Collect the options of a call that decide on its results.
+
+    Parameters
+    ----------
+    context : typer.Context
+        The call.
+    paths : list of Path
+        Files with the views.
+    out : path
+        Folder for the results.
+
+    Returns
+    -------
+    dict
+    """
+    files = [str(path) for path in paths]
+    options = {
+        name: value for name, value in context.params.items() if name not in (*SILENT, "paths")
+    }
+    return {"files": files, **options, "out": str(out)}
+
+
+def use_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Take the options of a file where the command line has none.
+
+    Parameters
+    ----------
+    context : typer.Context
+        The call.
+    path : path, optional
+        The file.
+
+    Returns
+    -------
+    Path or None
+        The file.
+    """
+    if path is not None:
+        known = [param.name or "" for param in context.command.params]
+        names = ["files" if name == "paths" else name for name in known if name not in SILENT]
+        found = read_config(path, names)
+        if "files" in found:
+            found["paths"] = found.pop("files")
+        context.default_map = found
+    return path
 
 
 def portable(settings: Mapping[str, Any], folder: Path) -> dict[str, Any]:

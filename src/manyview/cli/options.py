@@ -36,11 +36,19 @@ Missing = Annotated[
     Literal["keep", "drop"], reading(help="Samples with missing views: keep or drop them.")
 ]
 Nan = Annotated[
-    Literal["fail", "feature-mean", "drop-features"],
-    reading(metavar="HOW", help="Missing values (NaN): fail, feature-mean or drop-features."),
+    Literal["fail", "feature-mean", "drop-features", "estimate"],
+    reading(
+        metavar="HOW",
+        help="Missing values (NaN): fail, feature-mean, drop-features, or estimate them.",
+    ),
+]
+Text = Annotated[
+    Literal["drop", "keep"],
+    reading(help="Columns of text, and of yes and no: keep makes a view of their categories."),
 ]
 ViewNames = Annotated[
-    str | None, reading(metavar="A,B", help="Names of the views, separated by commas.")
+    str | None,
+    reading(metavar="A,B", help="Names for the views, or which of the views in a file to take."),
 ]
 Seed = Annotated[
     int, clustering("--seed", "-s", min=0, max=2**32 - 1, metavar="N", help="Random seed.")

@@ -29,6 +29,7 @@ from manyview.cli.terminal import escape, show_clusters, show_found, show_matchi
 from manyview.data.views import MultiViewData
 from manyview.exceptions import ViewError
 from manyview.io import FittedView, read_new_samples
+from manyview.io.new_samples import NanOfNew
 from manyview.omvcdr import OMVCDR
 
 EXAMPLES = """
@@ -67,7 +68,7 @@ class PredictRequest:
     paths: Sequence[Path]
     id: str | None = None
     samples: Literal["auto", "rows", "columns"] = "auto"
-    nan: Literal["fail", "feature-mean"] = "fail"
+    nan: NanOfNew = "fail"
     views: Sequence[str] | None = None
     by_position: bool = False
 
@@ -186,11 +187,14 @@ def _known(model: OMVCDR) -> list[FittedView]:
     """The views of a fit; a feature's mean is that of the clusters, weighted by their sizes."""
     sizes = np.bincount(model.labels_, minlength=len(model.cluster_centers_[0]))
     known = []
-    parts = zip(model.view_names_, model.cluster_centers_, model.view_features_, strict=True)
-    for name, centers, features in parts:
+    columns = model._outliers.columns.views
+    parts = zip(
+        model.view_names_, model.cluster_centers_, model.view_features_, columns, strict=True
+    )
+    for name, centers, features, moments in parts:
         has_view = ~np.isnan(centers).any(axis=1)  # (k,)
         means = np.average(centers[has_view], axis=0, weights=sizes[has_view])
-        known.append(FittedView(name, means, features))
+        known.append(FittedView(name, means, features, centers, moments.deviation))
     return known
 
 
@@ -214,8 +218,11 @@ def command(
     id: SampleColumn = None,
     samples: Side = "auto",
     nan: Annotated[
-        Literal["fail", "feature-mean"],
-        reading(help="Missing values and features; the mean is that of the fit."),
+        NanOfNew,
+        reading(
+            metavar="HOW",
+            help="Missing values and features: fail, feature-mean (of the fit), or estimate them.",
+        ),
     ] = "fail",
     views: ViewNames = None,
     by_position: ByPosition = False,

@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from rich import box, markup
 from rich.console import Console
 from rich.table import Table
 
+from manyview.cli.folder import ALL_FILES
 from manyview.engines.cluster import is_cluster, open_client
 from manyview.omvcdr import OMVCDR
 from manyview.report.truth import MEASURES
@@ -126,6 +128,49 @@ def show_result(result: Mapping[str, Any], out: Path, console: Console) -> None:
         show_associations(result["meta"], console)
     console.print(f"Written to {escape(str(out))}: labels, model, result and report.")
     console.print(f"Open [bold]{escape(str(out / 'report.html'))}[/] in a browser to see more.")
+
+
+def summarize_fit(model: OMVCDR, result: dict[str, Any], out: Path) -> dict[str, Any]:
+    """What `--json` prints about a fit.
+
+    Parameters
+    ----------
+    model : OMVCDR
+        A fitted estimator.
+    result : dict
+        What `describe_fit` returns.
+    out : path
+        The folder of the run.
+
+    Returns
+    -------
+    dict
+        Plain values.
+    """
+    sizes = np.bincount(model.labels_, minlength=result["data"]["n_clusters"])
+    return {
+        "out": str(out),
+        "files": [name for name in ALL_FILES if (out / name).exists()],
+        "n_samples": result["data"]["n_samples"],
+        "n_clusters": result["data"]["n_clusters"],
+        "structure": result["structure"],
+        "advice_on_sizes": result["sizes"],
+        "sizes": sizes.tolist(),
+        "cluster_stability": [row["stability"] for row in result["clusters"]],
+        "median_confidence": float(np.median(model.confidence_)),
+        "stability": result["confidence"]["stability"],
+        "view_weights": {row["name"]: row["weight"] for row in result["weights"]["views"]},
+        "objective": float(model.objective_),
+        "converged": bool(model.converged_),
+        "seconds": result["run"]["seconds"],
+        "sources": result["sources"],
+        "matching": result["matching"],
+        "survival": result["survival"],
+        "batch": result["batch"],
+        "meta": result["meta"],
+        "truth": result["truth"],
+        "notes": result["notes"],
+    }
 
 
 def show_clusters(clusters: Sequence[Mapping[str, Any]], console: Console) -> None:

@@ -4,7 +4,7 @@ Results also go into AnnData and MuData from here. Arrays in memory and rows on 
 `data`.
 """
 
-from manyview.io._text import write_csv, write_labels
+from manyview.io._formats.text import write_csv, write_labels
 from manyview.io.metadata import Meta, read_meta
 from manyview.io.new_samples import FittedView, read_new_samples
 from manyview.io.on_disk import open_views

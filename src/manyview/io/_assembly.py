@@ -24,6 +24,7 @@ from manyview.io._table import Table
 from manyview.utils.memory import installed_memory
 
 PathLike: TypeAlias = str | os.PathLike[str]
+SHOWN = 10  # names of views in a message
 KEY = "::"  # separates a path and the array or column inside the file
 
 
@@ -36,9 +37,9 @@ def check_options(**options: tuple[str, Any]) -> None:
 
 
 def read_tables(
-    paths: PathLike | Sequence[PathLike], id: str | None
+    paths: PathLike | Sequence[PathLike], id: str | None, *, keeps_text: bool = False
 ) -> tuple[list[Table], list[str]]:
-    """All tables of all paths."""
+    """All tables of all paths; one without numbers is refused, unless text is kept, too."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         msg = "Received no files; expected at least one."
@@ -50,6 +51,9 @@ def read_tables(
         more, remarks = read_path(Path(path), id)
         tables += more
         notes += remarks
+    for table in tables:
+        if table.refusal and not keeps_text:
+            raise ViewError(table.refusal)
     if id is not None and not any(table.has_id for table in tables):
         shown = "; ".join(
             f"{table.file} has {', '.join([*table.set_aside, *table.columns][:5])} …"
@@ -85,7 +89,14 @@ def tell_repeated(paths: PathLike | Sequence[PathLike]) -> list[str]:
 
 
 def with_view_names(tables: list[Table], names: Sequence[str] | None) -> list[Table]:
-    """Tables with distinct view names: those given, else their own, numbered if repeated."""
+    """Tables with distinct view names: those given, else their own, numbered if repeated.
+
+    If the given names are all among their own, the tables of these names are chosen.
+    """
+    own = {table.view: table for table in tables}
+    is_choice = names is not None and set(names) <= set(own) and len(own) == len(tables)
+    if names is not None and is_choice and len(set(names)) == len(names):
+        return [own[name] for name in names]
     distinct = distinct_names([table.view for table in tables], names)
     return [replace(table, view=name) for table, name in zip(tables, distinct, strict=True)]
 
@@ -96,7 +107,11 @@ def distinct_names(own: Sequence[str], names: Sequence[str] | None) -> Sequence[
         again = pd.Series(own).groupby(list(own)).cumcount()
         names = [name if k == 0 else f"{name}_{k + 1}" for name, k in zip(own, again, strict=True)]
     if len(names) != len(own) or len(set(names)) != len(own):
-        msg = f"view_names are {list(names)}; expected {len(own)} different names, one per view."
+        shown = f"{', '.join(own[:SHOWN])}{' …' if len(own) > SHOWN else ''}"
+        msg = (
+            f"view_names are {list(names)}; expected {len(own)} different names, one per view, or "
+            f"some of their own: {shown}."
+        )
         raise ViewError(msg)
     return names
 

@@ -40,7 +40,7 @@ def fill(table: Table, nan: str, means: FloatArray | None = None) -> Filled:
 
     If `means` of a fit are given, they are imputed, and no feature may be dropped.
     """
-    _refuse_infinite(table)
+    refuse_infinite(table)
     counts = _nan_counts(table, axis=0)
     n_nan, n_broken = int(counts.sum()), int((counts > 0).sum())
     if n_nan == 0:
@@ -74,6 +74,12 @@ def fill(table: Table, nan: str, means: FloatArray | None = None) -> Filled:
     return Filled(kept, n_nan, action)
 
 
+def without_empty_features(table: Table) -> Table:
+    """The table without features that have no value at all."""
+    is_kept = _nan_counts(table, axis=0) < table.values.shape[0]
+    return table if is_kept.all() else _of_features(table, is_kept)
+
+
 def _stored(values: Any) -> Any:
     """The stored values; those that a sparse matrix omits are zero."""
     return values.data if isinstance(values, sparse.csr_array) else values
@@ -97,7 +103,8 @@ def _places(values: View, is_meant: np.ufunc) -> tuple[NDArray[np.int64], ...]:
     return np.nonzero(is_meant(values))
 
 
-def _refuse_infinite(table: Table) -> None:
+def refuse_infinite(table: Table) -> None:
+    """Refuse infinite values, naming the first."""
     stored = _stored(table.values)
     if stored.size == 0 or (np.isfinite(stored.min()) and np.isfinite(stored.max())):
         return

@@ -28,7 +28,9 @@ class Table:
     `is_turnable` is False if the format defines where the samples are; `has_id` is True if the user
     named the column of sample names. `title` is the header of the row names. Columns that are not
     features are listed by name in `set_aside`; `others` holds their values. `keys` are the columns
-    that may name the rows, `key` is the one that does; `spelled` holds yes and no as written.
+    that may name the rows, `key` is the one that does; `spelled` holds yes and no as written. `obs`
+    is what a file with a place for it says about the samples, in columns. A table without numbers
+    has a `refusal`, the sentence that says so.
     """
 
     view: str
@@ -47,6 +49,8 @@ class Table:
     keys: tuple[Key, ...] = ()
     key: Key | None = None
     spelled: pd.DataFrame = field(default_factory=pd.DataFrame)
+    obs: pd.DataFrame = field(default_factory=pd.DataFrame)
+    refusal: str = ""
 
     @property
     def samples(self) -> pd.Index:
@@ -169,15 +173,16 @@ def from_frame(frame: pd.DataFrame, view: str, file: str, format: str, id: str |
     if not has_id:
         keys = find_keys(frame, header, numbers.tolist())
         key = default_key(keys)
-    if numbers.size == 0:
+    if not header:
         raise ViewError(_no_numbers(frame, header, file))
     chosen = None if key is None else key.column
     others = [int(j) for j in np.flatnonzero(~is_number) if j != chosen]
+    values = _matrix(frame.iloc[:, numbers])
     return Table(
         view,
         file,
         format,
-        _checked(_matrix(frame.iloc[:, numbers]), view, file),
+        _checked(values, view, file) if numbers.size else values,
         None if key is None else key.complete(file),
         pd.Index([header[j] for j in numbers], dtype=object),
         title="" if key is None else key.title,
@@ -188,6 +193,7 @@ def from_frame(frame: pd.DataFrame, view: str, file: str, format: str, id: str |
         keys=tuple(keys),
         key=key,
         spelled=spelled,
+        refusal="" if numbers.size else _no_numbers(frame, header, file),
     )
 
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from manyview.data.containers import (
     LabeledValues,
@@ -25,11 +23,10 @@ from manyview.data.containers import (
 )
 from manyview.data.views import MultiViewData
 from manyview.exceptions import ViewError
+from manyview.io.writing_back import about_fit, as_categories
 from manyview.omvcdr import OMVCDR
 
 __all__ = ["cluster_anndata", "cluster_mudata"]
-
-LIBRARIES = ("manyview", "numpy", "scikit-learn")
 
 
 def cluster_mudata(
@@ -170,19 +167,8 @@ def _entry(adata: Any, field: str, key: str, name: str) -> LabeledValues:
 def _cluster(container: Any, data: MultiViewData, key: str, model: OMVCDR) -> OMVCDR:
     """Fit, and add the results to the container."""
     embedding = model.fit(data).transform(data)
-    categories = [str(c) for c in range(model.labels_.max() + 1)]
-    container.obs[key] = pd.Categorical(model.labels_.astype(str), categories=categories)
+    container.obs[key] = as_categories(model.labels_)
     container.obs[f"{key}_confidence"] = model.confidence_
     container.obsm[f"X_{key}"] = np.asarray(embedding)  # set_output may make it a DataFrame
-    container.uns[key] = {
-        "params": {name: _storable(value) for name, value in model.get_params().items()},
-        "view_weights": dict(zip(model.view_names_, model.view_weights_.tolist(), strict=True)),
-        "stability": model.stability_,
-        "versions": {library: version(library) for library in LIBRARIES},
-    }
+    container.uns[key] = about_fit(model)
     return model
-
-
-def _storable(value: object) -> bool | int | float | str:
-    """A value that AnnData files can store; None and lists become text."""
-    return value if isinstance(value, bool | int | float | str) else str(value)

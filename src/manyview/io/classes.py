@@ -11,7 +11,7 @@ import pandas as pd
 from manyview.data.array_files import read_npy_column
 from manyview.exceptions import ViewError
 from manyview.io._assembly import KEY
-from manyview.io._formats import SHEETS
+from manyview.io._formats import is_sheet
 from manyview.io.metadata import Meta, read_meta
 
 
@@ -60,7 +60,9 @@ def find_classes(
         A table of one column, NaN where a sample has no known class.
     """
     file, _, column = where.rpartition(KEY)
-    is_file = Path(where).suffix.lower() in (*SHEETS, ".npy") and Path(where).is_file()
+    is_file = Path(where).is_file() and (
+        is_sheet(Path(where)) or Path(where).suffix.lower() == ".npy"
+    )
     notes: tuple[str, ...] = ()
     if file or is_file:
         found = _read(Path(file or where), names, id)

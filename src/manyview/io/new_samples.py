@@ -24,12 +24,15 @@ from manyview.io._assembly import (
     spread,
     with_view_names,
 )
+from manyview.io._categories import has_categories, with_known_categories
+from manyview.io._completion import estimate_new
 from manyview.io._matching import orient
 from manyview.io._missing_values import Filled, fill, without_empty_rows
 from manyview.io._naming import check_names, name_samples
 from manyview.io._table import Table
 from manyview.io.tables import LoadedViews, Samples
 
+NanOfNew = Literal["fail", "feature-mean", "estimate"]
 ENOUGH = 0.5  # share of the features of a view that identifies a table with it
 SHOWN = 5  # names in a message
 
@@ -46,11 +49,17 @@ class FittedView:
         Mean of each feature.
     features : array of str of shape (d_v,), or None
         Names of the features, if the fit had them.
+    centers : array of shape (k, d_v), or None
+        Mean of each feature in each cluster; NaN where a cluster lacks the view.
+    spreads : array of shape (d_v,), or None
+        Standard deviation of each feature.
     """
 
     name: str
     means: NDArray[np.float64]
     features: NDArray[np.object_] | None = None
+    centers: NDArray[np.float64] | None = None
+    spreads: NDArray[np.float64] | None = None
 
 
 def read_new_samples(
@@ -59,7 +68,7 @@ def read_new_samples(
     *,
     id: str | None = None,
     samples: Samples = "auto",
-    nan: Literal["fail", "feature-mean"] = "fail",
+    nan: NanOfNew = "fail",
     view_names: Sequence[str] | None = None,
     by_position: bool = False,
 ) -> LoadedViews:
@@ -76,9 +85,10 @@ def read_new_samples(
         Name of the column with the sample names.
     samples : {"auto", "rows", "columns"}, default="auto"
         Whether samples are in rows or columns. "auto": the side that does not name the features.
-    nan : {"fail", "feature-mean"}, default="fail"
-        Handling of NaN in part of a row, and of features that a file lacks: refuse, or impute the
-        mean of the feature in the fit.
+    nan : {"fail", "feature-mean", "estimate"}, default="fail"
+        Handling of NaN in part of a row, and of features that a file lacks: refuse, impute the
+        mean of the feature in the fit, or that of the cluster which is nearest by the values that
+        are there.
     view_names : sequence of str, optional
         Name of the view of the fit for each table, if the file names do not identify it.
     by_position : bool, default=False
@@ -89,16 +99,14 @@ def read_new_samples(
     LoadedViews
         All views of the fit; those that are in no file are marked as missing.
     """
-    check_options(samples=(samples, Samples), nan=(nan, Literal["fail", "feature-mean"]))
+    check_options(samples=(samples, Samples), nan=(nan, NanOfNew))
     unknown = [
         name for name in view_names or () if name not in {view.name for view in fitted_views}
     ]
     if unknown:
         msg = f"The model has no view {unknown[0]!r} (--views); it has {_listed(fitted_views)}."
         raise ViewError(msg)
-    tables, notes = read_tables(paths, id)
-    tables = with_view_names(tables, view_names)
-    notes += [note for table in tables for note in table.notes]
+    tables, notes = _read(paths, id, view_names, fitted_views)
     chosen = [_choose(table, fitted_views, samples) for table in tables]
     _refuse_twins(tables, [v for v, _ in chosen], fitted_views)
     tables = [
@@ -110,23 +118,58 @@ def read_new_samples(
     named = name_samples(tables, by_position=by_position)
     tables = [without_empty_rows(table) for table in named.tables]
     notes += named.notes
-    filled: dict[int, Filled] = {}
-    for table, (v, _) in zip(tables, chosen, strict=True):
-        ordered, remarks = _in_order(table, fitted_views[v], nan)
-        filled[v] = fill(ordered, nan, fitted_views[v].means)
-        notes += remarks
+    found_views = [v for v, _ in chosen]
+    filled, remarks = _filled(tables, [fitted_views[v] for v in found_views], nan)
+    notes += remarks
     notes += [
         f"The view {view.name!r} is missing; the samples are assigned by the other views."
         for v, view in enumerate(fitted_views)
-        if v not in filled
+        if v not in found_views
     ]
     names = merged_index([table.samples for table in tables], "outer")
-    parts = [filled[v] for v, _ in chosen]
     found = [
-        described(table, part, names, tables) for table, part in zip(tables, parts, strict=True)
+        described(table, part, names, tables) for table, part in zip(tables, filled, strict=True)
     ]
-    data = _assembled(filled, fitted_views, names)
+    data = _assembled(dict(zip(found_views, filled, strict=True)), fitted_views, names)
     return LoadedViews(data, pd.DataFrame(found), tuple(notes), matching=named.matching)
+
+
+def _read(
+    paths: PathLike | Sequence[PathLike],
+    id: str | None,
+    view_names: Sequence[str] | None,
+    fitted_views: Sequence[FittedView],
+) -> tuple[list[Table], list[str]]:
+    """The tables of the files; text becomes the categories of the fit, if it had some."""
+    categories = {
+        view.name: list(view.features)
+        for view in fitted_views
+        if view.features is not None and has_categories(view.name, view.features)
+    }
+    tables, notes = read_tables(paths, id, keeps_text=bool(categories))
+    tables = with_view_names(tables, view_names)
+    notes += [note for table in tables for note in table.notes]
+    if categories:
+        tables, remarks = with_known_categories(tables, categories)
+        notes += remarks
+    return tables, notes
+
+
+def _filled(
+    tables: Sequence[Table], views: Sequence[FittedView], nan: str
+) -> tuple[list[Filled], list[str]]:
+    """The tables with the features of their views, in order and without NaN; and notes."""
+    pairs = [_in_order(table, view, nan) for table, view in zip(tables, views, strict=True)]
+    ordered, notes = [table for table, _ in pairs], [note for _, said in pairs for note in said]
+    if nan != "estimate":
+        filled = (fill(table, nan, view.means) for table, view in zip(ordered, views, strict=True))
+        return list(filled), notes
+    centers = [view.centers for view in views if view.centers is not None]
+    spreads = [view.spreads for view in views if view.spreads is not None]
+    if len(centers) < len(views) or len(spreads) < len(views):
+        msg = 'nan="estimate" needs the centers and spreads of the views; add them to FittedView.'
+        raise ViewError(msg)
+    return estimate_new(ordered, centers, spreads), notes
 
 
 def _named_by_keys(
@@ -238,7 +281,8 @@ def _in_order(table: Table, view: FittedView, nan: str) -> tuple[Table, list[str
                 else f"{shown}, all of them: {_some(lacking)}; it has {_some(table.columns)}."
             )
             raise ViewError(msg)
-        notes.append(f"{shown}, filled with their means in the fit: {_some(lacking)}.")
+        source = "estimated" if nan == "estimate" else "filled with their means in the fit"
+        notes.append(f"{shown}, {source}: {_some(lacking)}.")
     if len(extra):
         notes.append(
             f"{table.file}: ignored {len(extra)} of {len(table.columns)} features that are "

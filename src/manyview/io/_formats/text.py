@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from manyview.exceptions import ViewError
+from manyview.io._formats.compressed import open_bytes, open_text
 
 SEPARATORS = ",;\t|"
 LOOKED_AT = 20  # lines that determine the separator
@@ -46,7 +47,7 @@ def read_text(path: Path, id: str | None) -> tuple[pd.DataFrame, list[str]]:
     """Read a text table; return it with notes on anything unusual."""
     encoding = _encoding(path)
     notes = [f"{path} is not UTF-8; Windows-1252 was assumed."] if encoding == "cp1252" else []
-    with path.open(encoding=encoding, newline="", errors="replace") as file:
+    with open_text(path, encoding) as file:
         lines = list(islice((line for line in file if line.strip()), LOOKED_AT))
     if not lines:
         msg = f"{path} is empty; expected a header and one row per sample."
@@ -60,17 +61,16 @@ def read_text(path: Path, id: str | None) -> tuple[pd.DataFrame, list[str]]:
     else:
         header = _with_corner(header, fields[1:], path)
         notes += _perhaps_headless(header, path)
-    frame = pd.read_csv(
-        path,
-        sep=separator,
-        decimal="," if separator != "," and _has_decimal_commas(fields[1:]) else ".",
-        encoding=encoding,
-        encoding_errors="replace",
-        header=None if is_headless else 0,
-        names=list(range(len(header))),  # pandas would rename duplicates in the header
-        low_memory=False,
-        **_kinds(header, id),
-    ).copy()  # a copy consolidates the columns into one block
+    with open_text(path, encoding) as file:
+        frame = pd.read_csv(
+            file,
+            sep=separator,
+            decimal="," if separator != "," and _has_decimal_commas(fields[1:]) else ".",
+            header=None if is_headless else 0,
+            names=list(range(len(header))),  # pandas would rename duplicates in the header
+            low_memory=False,
+            **_kinds(header, id),
+        ).copy()  # a copy consolidates the columns into one block
     if is_headless:
         return frame, notes
     frame.columns = pd.Index(header, dtype=object)
@@ -213,7 +213,7 @@ def _with_corner(header: list[str], rows: list[list[str]], path: Path) -> list[s
 
 def _encoding(path: Path) -> str:
     """Encoding by the first bytes, else by trying UTF-8."""
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         head = file.read(4096)
         for mark, encoding in BYTE_ORDER_MARKS.items():
             if head.startswith(mark):
@@ -233,7 +233,7 @@ def _encoding(path: Path) -> str:
 
 def _windows(path: Path) -> str:
     """Windows-1252, a superset of Latin-1; refuse text that is UTF-8 in part."""
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         if any(UTF8_LETTER.search(piece) for piece in iter(lambda: file.read(PIECE), b"")):
             msg = (
                 f"{path} mixes encodings: some of its text is UTF-8 and some is not, so names may "

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import reduce
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
-from xml.parsers.expat import ExpatError, ParserCreate
-from zipfile import ZipFile
 
 import pandas as pd
 
@@ -17,15 +14,15 @@ from manyview.data.opening import is_zarr
 from manyview.data.readable import readable
 from manyview.datasets.files import read_arrays
 from manyview.exceptions import ViewError
-from manyview.io._annotated import tables_of
+from manyview.io._formats.annotated import OBS_ENDINGS, is_annotated, tables_of
+from manyview.io._formats.compressed import OPENERS, split_ending
+from manyview.io._formats.loom import tables_of_loom
+from manyview.io._formats.tenx import companions, is_tenx, tables_of_mtx, tables_of_tenx
+from manyview.io._formats.text import read_text, with_index
+from manyview.io._formats.workbook import check_workbook
 from manyview.io._table import Table, from_array, from_frame
-from manyview.io._text import read_text, with_index
+from manyview.utils.memory import installed_memory
 from manyview.utils.optional import needed
-
-# of a workbook: openpyxl reads 100 000 cells a second, and a megabyte can hold ten million
-MOST_CELLS = 3_000_000
-MOST_ELEMENTS = 500_000  # other than cells and what is in them
-MOST_UNPACKED_BYTES = 1 << 28
 
 T = TypeVar("T")
 Reader: TypeAlias = Callable[[Path, str | None], Iterable[T]]
@@ -37,6 +34,8 @@ def read_path(path: Path, id: str | None) -> tuple[list[Table], list[str]]:
     if not path.is_dir() or is_zarr(path):
         return _read_file(path, id), []
     inside = sorted(item for item in path.iterdir() if not item.name.startswith("."))
+    about = {other for item in inside if _ending(item) == ".mtx" for other in companions(item)}
+    inside = [item for item in inside if item not in about]
     known = [item for item in inside if _ending(item) in READERS]
     others = [item.name for item in inside if item not in known]
     if not known:
@@ -60,8 +59,7 @@ def _read(path: Path, id: str | None, readers: Mapping[str, Reader[T]]) -> list[
     """The tables of a file, by its ending; errors become one sentence."""
     ending = _ending(path)
     if ending not in readers:
-        msg = f"{path} ends in '{path.suffix}'; expected {_endings(readers)}."
-        raise ViewError(msg)
+        raise ViewError(_not_read(path, ending, readers))
     if path.is_file() and path.stat().st_size == 0:
         msg = f"{path} is empty (0 bytes); save it again."
         raise ViewError(msg)
@@ -69,11 +67,36 @@ def _read(path: Path, id: str | None, readers: Mapping[str, Reader[T]]) -> list[
         return list(readers[ending](path, id))
 
 
+def _not_read(path: Path, ending: str, readers: Mapping[str, Reader[T]]) -> str:
+    """What to do with a file that is not read here."""
+    if ending in (".rds", ".rdata", ".rda"):
+        x = f"x <- readRDS('{path.name}')" if ending == ".rds" else f"load('{path.name}')"
+        return (
+            f"{path} holds objects of R, which only R reads; convert it there, a table x with "
+            f"{x}; write.csv(x, 'x.csv'), a Seurat object x with for (a in Seurat::Assays(x)) "
+            "DropletUtils::write10xCounts(a, Seurat::GetAssayData(x, assay = a, layer = 'counts'), "
+            "gene.type = a, version = '3'), which writes one folder per assay to give to manyview."
+        )
+    if ending in OPENERS:
+        return f"{path} is compressed as a whole; unpack it, and give what was inside."
+    return f"{path} ends in '{path.suffix}'; expected {_endings(readers)}."
+
+
 def _ending(path: Path) -> str:
-    """The ending in lower case; that of a Zarr folder is always .zarr."""
+    """The ending in lower case, but for that of compression; that of a Zarr folder is .zarr."""
     if path.is_dir():
         return ".zarr" if is_zarr(path) else ""
-    return ".zarr.zip" if path.name.lower().endswith(".zarr.zip") else path.suffix.lower()
+    return ".zarr.zip" if path.name.lower().endswith(".zarr.zip") else split_ending(path)[1]
+
+
+def is_sheet(path: Path) -> bool:
+    """Whether the ending is that of a table of text and numbers."""
+    return _ending(path) in SHEETS
+
+
+def has_obs(path: Path) -> bool:
+    """Whether the ending is that of a file that may have columns about its samples."""
+    return _ending(path) in OBS_ENDINGS
 
 
 def _endings(readers: Mapping[str, object]) -> str:
@@ -106,7 +129,7 @@ def _tables_of_sheets(path: Path, id: str | None) -> Iterator[Table]:
 
 def _text_sheets(path: Path, id: str | None) -> Iterator[LabeledValues]:
     frame, notes = read_text(path, id)
-    yield LabeledValues(path.stem, str(path), frame, tuple(notes))
+    yield LabeledValues(split_ending(path)[0], str(path), frame, tuple(notes))
 
 
 def _parquet_sheets(path: Path, id: str | None) -> Iterator[LabeledValues]:
@@ -132,7 +155,7 @@ def _frame(table: Any) -> pd.DataFrame:
 def _excel_sheets(path: Path, id: str | None) -> Iterator[LabeledValues]:
     """Each sheet with values; pandas would rename duplicates in the header, so it is set here."""
     needed("openpyxl", path)
-    _check_workbook(path)
+    check_workbook(path)
     sheets = pd.read_excel(path, sheet_name=None, header=None, engine="openpyxl")
     filled = {str(name): sheet for name, sheet in sheets.items() if not sheet.empty}
     if not filled:
@@ -145,79 +168,6 @@ def _excel_sheets(path: Path, id: str | None) -> Iterator[LabeledValues]:
         is_one = len(filled) == 1
         file = str(path) if is_one else f"{path}:{name}"
         yield LabeledValues(path.stem if is_one else name, file, with_index(frame))
-
-
-def _check_workbook(path: Path) -> None:
-    """Refuse a workbook that would take minutes or all memory, though its file may be small."""
-    with ZipFile(path) as archive:
-        n_bytes = sum(member.file_size for member in archive.infolist())
-        if n_bytes > MOST_UNPACKED_BYTES:
-            raise ViewError(_too_large(path, f"{n_bytes / 1e6:.0f} MB when unpacked"))
-        for member in archive.infolist():
-            with archive.open(member) as file:
-                _check_size(file, path)
-
-
-def _check_size(file: Any, path: Path) -> None:
-    """Count the cells of a sheet, with the gaps between them, and the elements of other members."""
-    parser = ParserCreate(namespace_separator=" ")
-    size = _Size()
-    parser.StartElementHandler = size.note
-    try:
-        parser.ParseFile(file)
-    except OverflowError as error:
-        raise ViewError(_too_large(path, str(error))) from None
-    except ExpatError:
-        return  # openpyxl says what is wrong
-
-
-class _Size:
-    """Counts elements until there are too many; a table reaches to the last cell with a value."""
-
-    def __init__(self) -> None:
-        self.n_cells = self.n_others = self.row = self.column = self.n_columns = 0
-        self.letters: set[str] = set()  # of the columns with a value
-        self.reference = ""
-
-    def note(self, element: str, attributes: dict[str, str]) -> None:
-        name = element.rpartition(" ")[2]
-        if name in ("c", "si"):
-            self.n_cells += 1
-            self.column += 1
-            self.reference = attributes.get("r", "")
-            if self.n_cells > MOST_CELLS:
-                self._refuse(f"{MOST_CELLS:,} cells")
-        elif name in ("v", "is"):
-            self._note_value(self.reference.rstrip("0123456789"))
-        elif name == "row":
-            given = attributes.get("r", "")
-            self.row, self.column = int(given) if given.isdecimal() else self.row + 1, 0
-        elif name not in ("t", "f"):
-            self.n_others += 1
-            if self.n_others > MOST_ELEMENTS:
-                self._refuse(f"{MOST_ELEMENTS:,} elements")
-
-    def _note_value(self, letters: str) -> None:
-        if letters and letters not in self.letters:
-            self.letters.add(letters)
-            self.n_columns = max(self.n_columns, _column_number(letters))
-        if not letters:
-            self.n_columns = max(self.n_columns, self.column)
-        if self.row * self.n_columns > MOST_CELLS:
-            self._refuse(f"{MOST_CELLS:,} cells")
-
-    def _refuse(self, limit: str) -> None:
-        msg = f"more than {limit}"
-        raise OverflowError(msg)
-
-
-def _column_number(letters: str) -> int:
-    """1 for A, 27 for AA."""
-    return reduce(lambda number, letter: 26 * number + ord(letter) - ord("A") + 1, letters[:4], 0)
-
-
-def _too_large(path: Path, size: str) -> str:
-    return f"{path} is too large for a workbook: {size}. Save its sheets as .csv or .parquet."
 
 
 def _read_npy(path: Path, id: str | None) -> Iterator[Table]:
@@ -235,9 +185,23 @@ def _read_arrays(path: Path, id: str | None) -> Iterator[Table]:
 
 
 def _read_hdf5(path: Path, id: str | None) -> Iterator[Table]:
+    """The layout of AnnData and MuData, of 10x, or matrices of any names."""
     h5py = needed("h5py", path)
+    format = path.suffix[1:].lower()
     with h5py.File(path) as file:
-        yield from tables_of(file, path.stem, str(path), path.suffix[1:].lower())
+        if format == "loom":
+            yield from tables_of_loom(file, path.stem, str(path))
+        elif format in ("h5ad", "h5mu") or is_annotated(file):
+            yield from tables_of(file, path.stem, str(path), format)
+        elif is_tenx(file):
+            yield from tables_of_tenx(file, str(path))
+        else:
+            arrays = {key: item for key, item in file.items() if hasattr(item, "dtype")}
+            yield from _matrices(arrays, path, format)
+
+
+def _read_mtx(path: Path, id: str | None) -> Iterator[Table]:
+    yield from tables_of_mtx(path)
 
 
 def _read_zarr(path: Path, id: str | None) -> Iterator[Table]:
@@ -258,15 +222,27 @@ def _zarr_tables(item: Any, path: Path) -> Iterator[Table]:
     if hasattr(item, "dtype"):
         yield from_array(item[:], name, str(path), "zarr")
         return
-    if "mod" in item or "obs" in item:
+    if is_annotated(item):
         yield from tables_of(item, name, str(path), "zarr")
         return
-    matrices = {key: array for key, array in sorted(item.arrays()) if array.ndim == 2}
+    yield from _matrices(dict(item.arrays()), path, "zarr")
+
+
+def _matrices(arrays: Mapping[str, Any], path: Path, format: str) -> Iterator[Table]:
+    """All arrays of a group that are matrices."""
+    matrices = {key: array for key, array in sorted(arrays.items()) if array.ndim == 2}
     if not matrices:
         msg = f"{path} holds no matrix; expected one 2-D array per view."
         raise ViewError(msg)
+    n_bytes = sum(array.size * array.dtype.itemsize for array in matrices.values())
+    if n_bytes > installed_memory() / 2:
+        msg = (
+            f"{path} holds {n_bytes / 1e9:.1f} GB; expected at most half of the "
+            f"{installed_memory() / 1e9:.1f} GB of memory. Leave it on disk, with --engine stream."
+        )
+        raise ViewError(msg)
     for key, array in matrices.items():
-        yield from_array(array[:], key, f"{path}:{key}", "zarr")
+        yield from_array(array[:], key, f"{path}:{key}", format)
 
 
 SHEETS: dict[str, Reader[LabeledValues]] = {
@@ -284,6 +260,10 @@ READERS: dict[str, Reader[Table]] = {
     ".mat": _read_arrays,
     ".h5ad": _read_hdf5,
     ".h5mu": _read_hdf5,
+    ".h5": _read_hdf5,
+    ".hdf5": _read_hdf5,
+    ".loom": _read_hdf5,
+    ".mtx": _read_mtx,
     ".zarr": _read_zarr,
     ".zarr.zip": _read_zarr,
 }
