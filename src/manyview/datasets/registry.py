@@ -55,6 +55,10 @@ PAPER_SETS = (
 )
 
 
+DERIVED_SETS = {"flower17_derived_7v": "flower17"}  # of other features than the paper's
+STAND_INS = ("mnist70k_4v", "ccv", "scene15")  # of the size or kind of AWA, YTF-10 and YTF-20
+
+
 def find_paper_set(name: str) -> PaperSet | None:
     """Find the data set that a file of this name usually holds; case, - and _ are ignored.
 

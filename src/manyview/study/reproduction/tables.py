@@ -255,8 +255,7 @@ def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
                 best = at_best_point(done, metric)
                 cell |= {
                     "mean": float(best[metric].mean()),
-                    "std": float(best[metric].std(ddof=0)),
-                    "n_runs": len(best),
+                    **_spread(best, metric),
                     "n_points": done["parameters"].map(point_key).nunique(),
                     "parameters": point_key(best["parameters"].iloc[0]),
                 }
@@ -264,6 +263,14 @@ def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
     table = _ordered(pd.DataFrame(cells, columns=CELL_COLUMNS), titles)
     shown = table["mean"].astype(float).round(4).groupby([table["data"], table["metric"]])
     return table.assign(place=shown.rank(ascending=False, method="min"))
+
+
+def _spread(best: pd.DataFrame, metric: str) -> dict[str, float]:
+    """Standard deviation over k-means runs or seeds, and their number."""
+    own = best.get(f"{metric}_std", pd.Series(dtype=float)).dropna()
+    if own.empty:
+        return {"std": float(best[metric].std(ddof=0)), "n_runs": len(best)}
+    return {"std": float(own.mean()), "n_runs": int(best["n_kmeans"].sum())}
 
 
 def _ending(group: pd.DataFrame) -> tuple[str, str]:
