@@ -17,6 +17,13 @@ class PaperSet:
     n_classes: int
     remark: str = ""
     aliases: tuple[str, ...] = ()
+    is_same_file: bool = True  # False: not shown to be the authors' own
+
+    @property
+    def files(self) -> str:
+        """The usual names of its file, in words."""
+        *first, last = (f"{self.file}.npz", *(f"{alias}.mat" for alias in self.aliases))
+        return f"{', '.join(first)} or {last}" if first else last
 
     def difference(self, n_samples: int, n_views: int, n_classes: int) -> str:
         """Differences between the sizes of a file and table I; empty if there are none."""
@@ -42,6 +49,7 @@ PAPER_SETS = (
         *("Hdigit", "hdigit", 10000, 2, 10),
         "a public file; the authors' may differ in scale",
         ("Hdigit_fea", "Hdigit_2Views"),
+        is_same_file=False,
     ),
     PaperSet("AWA", "awa", 30475, 6, 50, "", ("AwA_fea", "AwA_6Views")),
     PaperSet(

@@ -60,7 +60,7 @@ class Clock:
 class Part:
     """Runs under the same conditions, in one folder."""
 
-    stage: str  # "oracle", "label-free", "order", "ablation" or "ablation-shuffled"
+    stage: str  # "oracle", "label-free", "order", "ablation", "ablation-shuffled" or "times"
     folder: str
     sets: Sequence[FoundSet]
     methods: Sequence[Method]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,7 @@ class ReproduceRequest:
     time_limit: float | None = None  # seconds per run; None: the default of the scope
     sets: Sequence[str] = ()
     methods: Sequence[str] = ()
-    data: Path | None = None  # folder of the data sets; None: MANYVIEW_DATA
+    only: Literal["", "times", "report"] = ""  # "times": running time; "report": start no run
 
 
 DERIVED_TITLES = {

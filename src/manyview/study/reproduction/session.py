@@ -13,14 +13,14 @@ from rich.console import Console
 from manyview.exceptions import EngineUnavailableError
 from manyview.persistence.atomic import write_text
 from manyview.study.progress import run_bar
-from manyview.study.reproduction import claims, figures, findings, page, tables
+from manyview.study.reproduction import claims, figures, findings, page, tables, timing
 from manyview.study.reproduction.coverage import coverage_table
 from manyview.study.reproduction.runs import Clock, run_stages, run_traces, stages
 from manyview.study.reproduction.scope import FoundSet, ReproduceRequest, find_sets, set_scope
 
 logger = logging.getLogger(__name__)
 
-STAGES = ("oracle", "label-free", "order", "ablation", "ablation-shuffled")
+STAGES = ("oracle", "label-free", "order", "ablation", "ablation-shuffled", "times")
 FILES = {  # tables by name
     "sets": "table1_sets",
     "oracle": "table2_oracle",
@@ -60,7 +60,7 @@ def reproduce(
     console = console or Console(quiet=True)
     found = find_sets()
     scope = set_scope(request, found)
-    clock = Clock(scope.seconds)
+    clock = Clock(-1.0 if request.only else scope.seconds)
     runs = out / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     with run_bar(console) as bar:
@@ -68,8 +68,12 @@ def reproduce(
         traces = run_traces(scope, runs, clock)
         parts = stages(scope)
         rows = run_stages(parts, runs, clock, n_jobs=request.n_jobs, on_row=bar.on_row)
+        timed = [timing.times_part(scope)]
+        times = Clock(None if request.only == "times" else -1.0)
+        rows |= run_stages(timed, runs, times, on_row=bar.on_row)
     whole = stages(set_scope(ReproduceRequest(sets=request.sets), found))
-    coverage = coverage_table(whole, rows, traces, is_quick=scope.is_quick)
+    is_cut = bool(request.only)
+    coverage = coverage_table(whole, rows, traces, is_quick=scope.is_quick, is_cut=is_cut)
     two_step = traces.pop("two_step")
     everything = {**_tables(found, rows, two_step), **traces, "coverage": coverage}
     titles = {one.file: one.title for one in scope.sets}
@@ -91,7 +95,7 @@ def _tables(
 ) -> dict[str, pd.DataFrame]:
     """Tables of the runs by name; a stage without runs gives empty ones."""
     empty = pd.DataFrame(columns=["data", "method", "status", "reason", "parameters", "seconds"])
-    oracle, free, order, ablation, shuffled = (rows.get(stage, empty) for stage in STAGES)
+    oracle, free, order, ablation, shuffled, times = (rows.get(stage, empty) for stage in STAGES)
     return {
         "sets": tables.sets_table(found),
         "oracle": tables.oracle_table(oracle),
@@ -99,7 +103,7 @@ def _tables(
         "order": tables.order_table(oracle, order),
         "ablation": tables.ablation_table(ablation, oracle, two_step),
         "ablation_order": tables.order_table(ablation, shuffled),
-        "time": tables.time_table(oracle),
+        "time": timing.time_table(times),
         "sensitivity": tables.sensitivity_table(oracle),
     }
 

@@ -188,30 +188,6 @@ def order_table(file: pd.DataFrame, shuffled: pd.DataFrame) -> pd.DataFrame:
     return table.assign(gain=table["file"] - table["shuffled"]).reset_index()
 
 
-def time_table(oracle: pd.DataFrame) -> pd.DataFrame:
-    """Mean seconds of a fit, alone and relative to the published OMVCDR, and mean iterations.
-
-    Parameters
-    ----------
-    oracle : DataFrame
-        Rows of the stage "oracle".
-
-    Returns
-    -------
-    DataFrame
-        data, method, seconds, relative, n_iter, status, reason; NaN if a method has no result.
-    """
-    measured = ["seconds", "n_iter"]
-    rows = []
-    for (data, method), group in oracle.groupby(["data", "method"], sort=False):
-        done = group[group["status"] == "done"].reindex(columns=measured)
-        rows.append((data, method, *done.astype(float).mean(), *_ending(group)))
-    table = pd.DataFrame(rows, columns=["data", "method", *measured, "status", "reason"])
-    own = table[table["method"] == PUBLISHED].set_index("data")["seconds"]
-    table.insert(3, "relative", table["seconds"] / table["data"].map(own))
-    return _ordered(table, METHOD_TITLES)
-
-
 def sensitivity_table(oracle: pd.DataFrame) -> pd.DataFrame:
     """ACC and NMI of the published algorithm at each λ, rows in file order.
 
@@ -247,7 +223,7 @@ def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
     cells = []
     for (data, method), group in rows.groupby(["data", "method"], sort=False):
         done = group[group["status"] == "done"]
-        status, reason = _ending(group)
+        status, reason = ending(group)
         n_planned = group["parameters"].map(point_key).nunique()
         for metric in METRICS:
             cell = {"data": data, "method": method, "metric": metric}
@@ -260,7 +236,7 @@ def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
                     "parameters": point_key(best["parameters"].iloc[0]),
                 }
             cells.append({**cell, "n_planned": n_planned, "status": status, "reason": reason})
-    table = _ordered(pd.DataFrame(cells, columns=CELL_COLUMNS), titles)
+    table = ordered(pd.DataFrame(cells, columns=CELL_COLUMNS), titles)
     shown = table["mean"].astype(float).round(4).groupby([table["data"], table["metric"]])
     return table.assign(place=shown.rank(ascending=False, method="min"))
 
@@ -273,14 +249,14 @@ def _spread(best: pd.DataFrame, metric: str) -> dict[str, float]:
     return {"std": float(own.mean()), "n_runs": int(best["n_kmeans"].sum())}
 
 
-def _ending(group: pd.DataFrame) -> tuple[str, str]:
+def ending(group: pd.DataFrame) -> tuple[str, str]:
     """Status and reason of a cell: done if any run was done, else those of its first run."""
     if (group["status"] == "done").any():
         return "done", ""
     return str(group["status"].iloc[0]), str(group["reason"].iloc[0])
 
 
-def _ordered(table: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
+def ordered(table: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
     """Sort methods as in `titles`, unknown methods before ours; keep the order of data sets."""
     *names, second, last = titles
     order = {name: i for i, name in enumerate([*names, "", second, last])}
