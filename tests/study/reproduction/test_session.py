@@ -223,7 +223,8 @@ def test_a_study_without_time_left_says_so_and_draws_what_there_is(folder, tmp_p
     Page(text)
     assert "Not complete." in text
     assert not (tmp_path / "objective.svg").exists()
-    assert set(pd.read_csv(tmp_path / "claims.csv")["verdict"]) == {UNCHECKED}
+    table = pd.read_csv(tmp_path / "claims.csv")
+    assert set(table.loc[table["n_needed"] > 0, "verdict"]) == {UNCHECKED}
 
 
 def test_a_method_that_declined_a_set_is_not_asked_again_with_another_seed(folder, monkeypatch):
@@ -240,7 +241,7 @@ def test_a_method_that_declined_a_set_is_not_asked_again_with_another_seed(folde
         (one.file, method.name) for part in rest for one in part.sets for method in part.methods
     }
     assert asked == {(data, method) for data, method, _ in rows} - {("bdgp", "omvcdr")}
-    assert all(list(part.conditions.seeds) == [1] for part in rest)
+    assert all(list(part.conditions.seeds) == [1, 2] for part in rest)
 
 
 def test_the_command_line(folder, tmp_path):
@@ -268,14 +269,24 @@ def test_no_data_is_one_sentence_and_code_2(tmp_path):
 
 def test_the_papers_sets_come_first_and_a_quick_study_takes_the_small_ones(folder, monkeypatch):
     monkeypatch.setenv("MANYVIEW_DATA", str(folder))
-    np.savez(folder / "aaa.npz", view_0=np.eye(8), view_1=np.eye(8), y=[0, 1] * 4)
+    others = ("aaa", "ccv", "flower17_derived_7v", "ytf10")
+    for name in others:
+        np.savez(folder / f"{name}.npz", view_0=np.eye(8), view_1=np.eye(8), y=[0, 1] * 4)
     try:
         found = find_sets()
-        assert [one.file for one in found] == ["handwritten_2v", "bdgp", "aaa"]
         quick = set_scope(ReproduceRequest(quick=True), found)
         assert [one.title for one in quick.sets] == ["HandWritten", "BDGP"]
+        assert [one.title for one in quick.traced] == ["YTF-10"]
         full = set_scope(ReproduceRequest(), found)
-        assert [one.file for one in full.sets] == ["handwritten_2v", "bdgp", "aaa"]
+        assert [one.title for one in full.sets] == [
+            "HandWritten", "BDGP", "YTF-10", "Flower17 (derived features)", "ccv",
+        ]  # fmt: skip
+        assert [one.file for one in full.paper_sets][-1] == "flower17_derived_7v"
         assert len(full.grids["published_omvcdr"]) == 11
+        named = find_sets(["aaa"])
+        assert [one.file for one in set_scope(ReproduceRequest(sets=["aaa"]), named).sets] == [
+            "aaa"
+        ]
     finally:
-        (folder / "aaa.npz").unlink()
+        for name in others:
+            (folder / f"{name}.npz").unlink()

@@ -13,7 +13,7 @@ from manyview.study.reproduction import evidence, judges, timing
 from manyview.study.reproduction.coverage import TRACE, Needs
 from manyview.study.reproduction.judges import ANCHORED, Judge, Judgement, Study
 from manyview.study.reproduction.runs import ABLATION
-from manyview.study.reproduction.scope import PUBLISHED, RIVALS
+from manyview.study.reproduction.scope import PAPER_ITERATIONS, PUBLISHED, RIVALS
 from manyview.study.reproduction.tables import METHOD_TITLES, records
 from manyview.study.reproduction.wording import count, listed
 from manyview.utils.pages import page_environment
@@ -127,7 +127,7 @@ CLAIMS = (
            ["omvcdr_alpha"]),
     _ahead("Results decline whenever a part of the method is left out.", "ablation, last paragraph",
            ["omvc", "omvcdr_2", "omvcdr_alpha", "two_step"]),
-    Claim(f"It converges in less than {judges.PAPER_ITERATIONS} iterations.",
+    Claim(f"It converges in less than {PAPER_ITERATIONS} iterations.",
           "convergence, experiment", judges.converges_soon, FITS, ENOUGH),
     Claim("With growing λ, performance first rises and then remains stable.",
           "parameter sensitivity", judges.rises_then_stays, GRID, ENOUGH),

@@ -18,7 +18,7 @@ from manyview.datasets.registry import DERIVED_SETS, PAPER_SETS
 from manyview.study.paper import SHIFTED, paper_ablation, paper_results
 from manyview.study.reproduction.findings import SAME
 from manyview.study.reproduction.runs import ABLATION
-from manyview.study.reproduction.scope import ENDS_IN_KMEANS, PUBLISHED, RIVALS
+from manyview.study.reproduction.scope import ENDS_IN_KMEANS, PAPER_ITERATIONS, PUBLISHED, RIVALS
 from manyview.study.reproduction.tables import METRICS, complete, has_risen, records
 from manyview.study.reproduction.wording import count, listed, method_title
 
@@ -32,7 +32,6 @@ HANDWRITTEN = "handwritten_2v"
 UCI_WIDTHS = ("240", "76", "216", "47", "64", "6")
 SAME_FILES = tuple(one.file for one in PAPER_SETS if one.is_same_file)
 COLLAPSED = 0.95  # one space with a larger weight dominates the others
-PAPER_ITERATIONS = 40
 INSENSITIVE = 0.05  # largest range of ACC over λ that counts as insensitive
 FALLS = 0.005  # smallest decrease of ACC from one λ to the next that counts
 

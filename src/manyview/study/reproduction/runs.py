@@ -17,10 +17,10 @@ from manyview.baselines import PublishedOMVCDR
 from manyview.datasets import load_benchmark
 from manyview.exceptions import DeclinedError, ViewError
 from manyview.persistence.atomic import RowLog
+from manyview.study import twostep
 from manyview.study.contents import KeyedRows, content_digest
 from manyview.study.execution import key_of
 from manyview.study.methods import VERSIONS, Method, find_method
-from manyview.study.reproduction import twostep
 from manyview.study.reproduction.scope import (
     ENDS_IN_KMEANS,
     PUBLISHED,
@@ -208,8 +208,9 @@ def run_traces(scope: Scope, out: Path, clock: Clock) -> dict[str, pd.DataFrame]
     """
     cached = partial(_cached, out / "traces.jsonl", clock)
     objective, weights, scores = [], [], []
-    for one in scope.paper_sets:
-        for name in (PUBLISHED, "omvcdr"):
+    for one in (*scope.paper_sets, *scope.traced):
+        is_traced = one in scope.traced
+        for name in (PUBLISHED,) if is_traced else (PUBLISHED, "omvcdr"):
             method = find_method(name)
             identity: dict[str, Any] = {"trace": name, "data": one.file, "version": method.version}
             values, shares = cached(identity, partial(_trace, method, one, scope)) or ([], [])
@@ -218,6 +219,8 @@ def run_traces(scope: Scope, out: Path, clock: Clock) -> dict[str, pd.DataFrame]
                 weights += [(one.file, p, share) for p, share in enumerate(shares, start=1)]
         identity = {"trace": "two_step", "data": one.file, "version": str(VERSIONS["two_step"]),
                     "n_runs": scope.n_kmeans}  # fmt: skip
+        if is_traced:
+            continue
         runs = cached(identity, partial(_two_step, one, scope.n_kmeans)) or []
         scores += [{"data": one.file, "method": "two_step", **run} for run in runs]
     return {

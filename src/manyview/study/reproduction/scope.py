@@ -21,10 +21,12 @@ PUBLISHED = "published_omvcdr"
 ENDS_IN_KMEANS = ("awmvc", "fmr", "fpmvs", "lmvsc", "smvsc")  # by the paper's observation 2
 POWERS = tuple(range(-5, 6))  # of λ = 2^power
 RIVALS = ("fmr", "sfmc", "smvsc", "opmc", "fpmvs", "lmvsc", "awmvc")  # in the paper's table
+PAPER_ITERATIONS = 40  # by which OMVCDR converges, according to the paper
 QUICK_SAMPLES = 3000  # largest data set of a quick study
 QUICK_SETS = 2
 QUICK_SECONDS = 135.0  # no run starts later; the last runs and the plots take longer
 QUICK_LIMIT = 60.0  # seconds of a run
+QUICK_TRACED = 10_000  # samples of the largest set of the paper that one fit is traced on
 MEMORY_LIMIT = 8 * 10**9  # bytes per run
 
 
@@ -79,7 +81,13 @@ class Scope:
     time_limit: float
     memory_limit: int
     seconds: float | None  # after which no run starts; None: no limit
+    traced: tuple[FoundSet, ...]  # of a quick study, beside its sets: one fit each
     is_quick: bool
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """Names of the data sets by file."""
+        return {one.file: one.title for one in (*self.sets, *self.traced)}
 
     @property
     def paper_sets(self) -> list[FoundSet]:
@@ -89,9 +97,10 @@ class Scope:
 
     def facts(self, rows: Mapping[str, pd.DataFrame], out: Path) -> dict[str, Any]:
         """How the study was run: sizes, numbers of runs, command and versions."""
-        status = pd.concat([frame["status"] for frame in rows.values()])
+        status = pd.concat([frame["status"] for stage, frame in rows.items() if stage != "times"])
         options = " --quick" if self.is_quick else ""
-        amounts = {key: one for key, one in vars(self).items() if key not in ("methods", "grids")}
+        left_out = ("methods", "grids", "traced")
+        amounts = {key: one for key, one in vars(self).items() if key not in left_out}
         return {
             **amounts,
             "sets": [one.title for one in self.sets],
@@ -99,16 +108,24 @@ class Scope:
             "n_done": int((status == "done").sum()),
             "n_waiting": int((status == "not run").sum()),
             "command": f"manyview reproduce{options} --out {out} --time-limit {self.time_limit:g}",
+            "paper_iterations": PAPER_ITERATIONS,
             "versions": versions(),
         }
 
 
-def find_sets() -> list[FoundSet]:
-    """Data sets with labels: first those of the paper, in its order, then the others by size."""
+def find_sets(wanted: Sequence[str] = ()) -> list[FoundSet]:
+    """Data sets with labels: first those of the paper, in its order, then the others by size.
+
+    Beside sets of the paper, only what is derived from them, stand-ins and named files are read.
+    """
     by_file = {one.file: one for one in PAPER_SETS}
     files = benchmark_files()
+    known = {*by_file, *DERIVED_SETS, *STAND_INS, *wanted}
+    has_paper = bool(by_file.keys() & files.keys())
     found = []
     for name in files:
+        if has_paper and name not in known:
+            continue
         data, target = load_benchmark(name, return_X_y=True)
         if target is not None:
             sizes = (data.n_samples, data.n_features, len(np.unique(target)))
@@ -135,6 +152,7 @@ def set_scope(request: ReproduceRequest, found: Sequence[FoundSet]) -> Scope:
         time_limit=request.time_limit or (QUICK_LIMIT if request.quick else 600.0),
         memory_limit=MEMORY_LIMIT,
         seconds=QUICK_SECONDS if request.quick else None,
+        traced=_traced_sets(found, sets) if request.quick and not request.sets else (),
         is_quick=request.quick,
     )
 
@@ -156,6 +174,12 @@ def _chosen_sets(request: ReproduceRequest, found: Sequence[FoundSet]) -> tuple[
         )
         raise ViewError(msg)
     return tuple(sets)
+
+
+def _traced_sets(found: Sequence[FoundSet], sets: Sequence[FoundSet]) -> tuple[FoundSet, ...]:
+    """The sets of the paper that a single fit takes little time on, beside those of the study."""
+    small = (one for one in found if one.paper and one.n_samples <= QUICK_TRACED)
+    return tuple(one for one in small if one not in sets)
 
 
 def _grids(methods: Sequence[Method]) -> dict[str, list[dict[str, Any]]]:

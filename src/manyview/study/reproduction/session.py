@@ -14,6 +14,7 @@ from manyview.exceptions import EngineUnavailableError
 from manyview.persistence.atomic import write_text
 from manyview.study.progress import run_bar
 from manyview.study.reproduction import claims, figures, findings, page, tables, timing
+from manyview.study.reproduction.comparison import to_latex
 from manyview.study.reproduction.coverage import coverage_table
 from manyview.study.reproduction.runs import Clock, run_stages, run_traces, stages
 from manyview.study.reproduction.scope import FoundSet, ReproduceRequest, find_sets, set_scope
@@ -58,7 +59,7 @@ def reproduce(
         Content of the page.
     """
     console = console or Console(quiet=True)
-    found = find_sets()
+    found = find_sets(request.sets)
     scope = set_scope(request, found)
     clock = Clock(-1.0 if request.only else scope.seconds)
     runs = out / "runs"
@@ -76,7 +77,7 @@ def reproduce(
     coverage = coverage_table(whole, rows, traces, is_quick=scope.is_quick, is_cut=is_cut)
     two_step = traces.pop("two_step")
     everything = {**_tables(found, rows, two_step), **traces, "coverage": coverage}
-    titles = {one.file: one.title for one in scope.sets}
+    titles = scope.titles
     everything["claims"] = claims.judge_claims(everything, titles)
     summary = page.summarize(
         everything,
@@ -124,6 +125,9 @@ def _write(out: Path, everything: Mapping[str, pd.DataFrame], summary: Mapping[s
         write_text(out / f"{file}.csv", table.to_csv(index=False, lineterminator="\n"))
         if name in summary["figures"]:
             write_text(out / f"{file}.svg", summary["figures"][name])
+    for name, comparison in summary["beside"].items():
+        text = to_latex(comparison, summary["compared"][name])
+        write_text(out / f"{FILES[name]}.tex", text)
     undecided = summary["claims"]["undecided"]
     page_of_claims = claims.to_markdown(everything["claims"], summary["facts"], undecided)
     write_text(out / "claims.md", page_of_claims)
