@@ -22,6 +22,12 @@ def scores(**columns):
     return table.assign(mean=[0.25, math.nan, 0.75] * 2, **columns)
 
 
+def times():
+    table = scores(relative=[0.05, math.nan, 1.0] * 2).drop(columns="metric")
+    seconds = 2.0 * table["relative"]
+    return table.assign(seconds=seconds, low=seconds, high=seconds, n_runs=5)
+
+
 @pytest.fixture
 def tables():
     paper = {"paper_mean": [0.5, math.nan, 0.8] * 2}
@@ -33,7 +39,7 @@ def tables():
         "label_free": scores(),
         "ablation": scores(**paper),
         "order": pd.DataFrame(order),
-        "time": scores(relative=[0.05, math.nan, 1.0] * 2).drop(columns="metric"),
+        "time": times(),
         "objective": pd.DataFrame({**fall, "objective": [3.0, 2.0, 1.0]}),
         "sensitivity": pd.DataFrame(lams),
     }

@@ -88,7 +88,7 @@ def compare(
 def _file_of(one: PaperSet, titles: Mapping[str, str]) -> tuple[str, str]:
     """File that stands for a set of the paper, and what is to be said of it."""
     if one.file in titles:
-        return one.file, "" if one.is_same_file else "public file"
+        return one.file, ""
     derived = (file for file, of in DERIVED_SETS.items() if of == one.file and file in titles)
     file = next(derived, "")
     return file, DERIVED if file else "no file"

@@ -174,13 +174,14 @@ def _objective_lines(ax: Any, group: pd.DataFrame) -> None:
 
 def _sensitivity_lines(ax: Any, group: pd.DataFrame) -> None:
     """ACC and NMI at each λ."""
-    names = {one.file: one.name for one in PAPER_SETS}
-    paper = paper_results().query("method == 'omvcdr'").set_index(["data", "metric"])["mean"]
+    name = next((one.name for one in PAPER_SETS if one.file == group["data"].iloc[0]), None)
+    results = paper_results()
+    own = results[(results["method"] == "omvcdr") & (results["data"] == name)]
+    paper = dict(zip(own["metric"], own["mean"], strict=True))
     for metric, color in (("acc", COLORS[0]), ("nmi", COLORS[1])):
         ax.plot(group["lam"], group[metric], "o-", color=color, lw=2, ms=5, label=metric.upper())
-        key = names.get(str(group["data"].iloc[0])), metric
-        if key in paper.index:
-            ax.axhline(paper[key], color=color, ls=":", lw=1.5)
+        if metric in paper:
+            ax.axhline(paper[metric], color=color, ls=":", lw=1.5)
     ax.set_xscale("log", base=2)
     ax.set(ylim=(0, 1.02), yticks=np.arange(5) / 4)
     ax.set_xticks(group["lam"], [f"$2^{{{np.log2(lam):g}}}$" for lam in group["lam"]])

@@ -105,7 +105,7 @@ def stages(scope: Scope) -> list[Part]:
             Part("oracle", f"{name}oracle/others", sets, others, base),
             Part("label-free", f"{name}label-free", sets, scope.methods, free),
         ]
-    return [part for part in parts if part.sets and part.methods]
+    return [part for part in parts if part.sets and part.methods and part.conditions.seeds]
 
 
 def run_stages(

@@ -145,9 +145,9 @@ def set_scope(request: ReproduceRequest, found: Sequence[FoundSet]) -> Scope:
         methods=methods,
         powers=POWERS,
         grids=_grids(methods),
-        n_seeds=3,
-        n_shuffles=5,
-        n_variant_shuffles=3,
+        n_seeds=1 if request.quick else 3,
+        n_shuffles=2 if request.quick else 5,
+        n_variant_shuffles=0 if request.quick else 1,
         n_kmeans=50,
         time_limit=request.time_limit or (QUICK_LIMIT if request.quick else 600.0),
         memory_limit=MEMORY_LIMIT,
@@ -184,7 +184,9 @@ def _traced_sets(found: Sequence[FoundSet], sets: Sequence[FoundSet]) -> tuple[F
 
 def _grids(methods: Sequence[Method]) -> dict[str, list[dict[str, Any]]]:
     """Grids of the programs; methods that end in k-means make one run of it in the fit."""
-    return {
+    published = {PUBLISHED: [{"lam": 2.0**power} for power in POWERS]}
+    return published | {
         method.name: program_grid(method.name, n_init=1 if method.name in ENDS_IN_KMEANS else None)
         for method in methods
+        if method.name != PUBLISHED
     }

@@ -21,7 +21,7 @@ from manyview.study.reproduction.scope import FoundSet, ReproduceRequest, find_s
 
 logger = logging.getLogger(__name__)
 
-STAGES = ("oracle", "label-free", "order", "ablation", "ablation-shuffled", "times")
+STAGES = ("oracle", "label-free", "order", "ablation", "ablation-shuffled")
 FILES = {  # tables by name
     "sets": "table1_sets",
     "oracle": "table2_oracle",
@@ -76,8 +76,9 @@ def reproduce(
     is_cut = bool(request.only)
     coverage = coverage_table(whole, rows, traces, is_quick=scope.is_quick, is_cut=is_cut)
     two_step = traces.pop("two_step")
-    everything = {**_tables(found, rows, two_step), **traces, "coverage": coverage}
     titles = scope.titles
+    time = timing.time_table(rows["times"], titles)
+    everything = {**_tables(found, rows, two_step), **traces, "coverage": coverage, "time": time}
     everything["claims"] = claims.judge_claims(everything, titles)
     summary = page.summarize(
         everything,
@@ -96,7 +97,7 @@ def _tables(
 ) -> dict[str, pd.DataFrame]:
     """Tables of the runs by name; a stage without runs gives empty ones."""
     empty = pd.DataFrame(columns=["data", "method", "status", "reason", "parameters", "seconds"])
-    oracle, free, order, ablation, shuffled, times = (rows.get(stage, empty) for stage in STAGES)
+    oracle, free, order, ablation, shuffled = (rows.get(stage, empty) for stage in STAGES)
     return {
         "sets": tables.sets_table(found),
         "oracle": tables.oracle_table(oracle),
@@ -104,7 +105,6 @@ def _tables(
         "order": tables.order_table(oracle, order),
         "ablation": tables.ablation_table(ablation, oracle, two_step),
         "ablation_order": tables.order_table(ablation, shuffled),
-        "time": timing.time_table(times),
         "sensitivity": tables.sensitivity_table(oracle),
     }
 

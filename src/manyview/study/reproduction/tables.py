@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from manyview.datasets.registry import PAPER_SETS
+from manyview.datasets.registry import DERIVED_SETS, PAPER_SETS, STAND_INS
 from manyview.study.grids import at_best_point, point_key
 from manyview.study.paper import paper_ablation, paper_results
 from manyview.study.reproduction.scope import PUBLISHED, FoundSet
@@ -71,11 +71,21 @@ def sets_table(found: Sequence[FoundSet]) -> pd.DataFrame:
     ours = pd.DataFrame(sizes, columns=["file", "samples", "views", "features", "classes"])
     files = [*paper["file"], *(one.file for one in found if one.paper is None)]
     table = ours.merge(paper, on="file", how="outer").set_index("file").loc[files].reset_index()
-    table = table.fillna({"set": "", "features": "", "remark": "not in the paper"})
+    table["remark"] = table["remark"].fillna(table["file"].map(_remark))
+    table = table.fillna({"set": "", "features": ""})
     table["is_found"] = table["samples"].notna()
     table["is_same"] = (table[counts].to_numpy() == table[of_paper].to_numpy()).all(axis=1)
     table = table.astype(dict.fromkeys([*counts, *of_paper], "Int64"))
     return table[["set", *table.columns.drop("set")]]
+
+
+def _remark(file: str) -> str:
+    """Why a set that is not in the paper is here."""
+    if file in DERIVED_SETS:
+        return f"other features of the images of {DERIVED_SETS[file].capitalize()}"
+    if file in STAND_INS:
+        return "stand-in for AWA, YTF-10 and YTF-20; decides no claim"
+    return "not in the paper"
 
 
 def records(table: pd.DataFrame) -> list[Any]:
