@@ -73,8 +73,6 @@ FMR = [
 SFMC = [  # deterministic, so most lines are one run
     Variant("sfmc", "default"),
     Variant("sfmc", "as its program (`quirks=True`)", [{"quirks": True}], rows="file", n_seeds=1),
-    Variant("sfmc", "views with noise of 1e-6 (other anchors)", preparation="noise"),
-    *(Variant("sfmc", f"{m} anchors", [{"n_anchors": m}]) for m in (50, 60, 100, 150)),
 ]
 
 SMVSC = [
@@ -94,9 +92,10 @@ OPMC = [
     Variant("opmc", "default"),
     Variant("opmc", "as its program: the lowest of 100 starts", [{"n_init": 100}], rows="file",
             n_seeds=1),
-    Variant("opmc", "one start", [{"n_init": 1}], n_seeds=20),
-    Variant("opmc", "learned weights", [{"weighting": "learned"}]),
-    Variant("opmc", "each sample standardized (`scale=\"row-z\"`)", [{"scale": "row-z"}]),
+    Variant("opmc", "one start", [{"n_init": 1}], rows="file", n_seeds=20),
+    Variant(
+        "opmc", "learned weights", [{"weighting": "learned"}], rows="file", n_seeds=1
+    ),
 ]  # fmt: skip
 
 FPMVS = [
@@ -117,7 +116,6 @@ AWMVC = [
     _program("awmvc", "as its present program"),
     _program("awmvc", 'as its first release (`weighting="learned"`)', program_grid("awmvc")),
     _program("awmvc", "the minimizing weights (`weight_power=1`)", [{"weight_power": 1.0}]),
-    Variant("awmvc", "random start", [{"init": "random"}]),
 ]
 
 OTHERS = [

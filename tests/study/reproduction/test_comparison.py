@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from manyview.study.reproduction.comparison import Cell, compare, to_latex
+from manyview.study.reproduction.comparison import Cell, side_by_side, to_latex
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def tables():
         columns=[*columns, "std"],
     )
     titles = {"bdgp": "BDGP", "flower17_derived_7v": "Flower17 (derived features)"}
-    return compare(ours, paper, ["opmc", "sfmc"], titles)
+    return side_by_side(ours, paper, ["opmc", "sfmc"], titles)
 
 
 def test_all_sets_of_the_paper_have_a_line_and_say_what_stands_for_them(tables):

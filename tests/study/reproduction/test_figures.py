@@ -59,7 +59,7 @@ def test_names_numbers_and_legends_are_text(tables):
     assert "the paper's value" not in texts(drawn["label_free"])
     assert {"rows shuffled", "0.7500", "no result"} <= set(texts(drawn["order"]))
     assert {"0.05×", "1×", "declined", "0.01"} <= set(texts(drawn["time"]))
-    assert {"0.01 %", "OMVCDR, published"} <= set(texts(drawn["objective"]))
+    assert {"75 %", "OMVCDR, published"} <= set(texts(drawn["objective"]))
     assert {"ACC", "NMI"} <= set(texts(drawn["sensitivity"]))
 
 

@@ -45,7 +45,7 @@ class Line:
 Comparison = dict[str, list[Line]]  # by the title of a metric
 
 
-def compare(
+def side_by_side(
     ours: pd.DataFrame, paper: pd.DataFrame, methods: Sequence[str], titles: Mapping[str, str]
 ) -> Comparison:
     """Values of the paper and ours, for each metric, data set of the paper and method.
@@ -106,7 +106,7 @@ def to_latex(comparison: Comparison, names: Sequence[str]) -> str:
     Parameters
     ----------
     comparison : dict of str to list of Line
-        As `compare` returns it.
+        As `side_by_side` returns it.
     names : sequence of str
         Titles of the methods.
 

@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from manyview.study.paper import paper_ablation, paper_results
 from manyview.study.reproduction.claims import VERDICTS, tell_undecided
-from manyview.study.reproduction.comparison import compare
+from manyview.study.reproduction.comparison import side_by_side
 from manyview.study.reproduction.figures import INK
 from manyview.study.reproduction.scope import PUBLISHED, RIVALS
 from manyview.study.reproduction.tables import ABLATION_TITLES, METHOD_TITLES, METRICS, records
@@ -57,7 +57,7 @@ def summarize(
     }
     return {
         "beside": {
-            name: compare(tables[name], papers[name], list(methods), titles)
+            name: side_by_side(tables[name], papers[name], list(methods), titles)
             for name, methods in COMPARED.items()
         },
         "compared": {name: list(methods.values()) for name, methods in COMPARED.items()},
