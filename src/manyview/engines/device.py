@@ -21,7 +21,7 @@ from manyview.data.conversion import largest_allowed
 from manyview.data.rows import Rows
 from manyview.data.tensors import TensorRows
 from manyview.data.views import MultiViewData
-from manyview.engines import Batches, draw_rows, rows_per_block
+from manyview.engines import Batches, Carry, draw_rows, rows_per_block
 from manyview.engines.memory import InMemory
 from manyview.exceptions import MemoryLimitError
 from manyview.kernels import Kernels, choose_kernels
@@ -34,7 +34,8 @@ R = TypeVar("R")
 WORKING_SHARE = 0.25  # of the views, for projections and temporaries
 ROW_BYTES = 256  # labels, costs and the like
 BLOCK_SHARE = 0.2  # of the free memory, for the views of a block: temporaries may be as large
-STREAMED_BYTES = 1 << 30  # of the views of a block that is copied in each visit
+STREAMED_BYTES = 1 << 30  # of the views of a block that is copied in each visit,
+PASSING_BYTES = 1 << 28  # and of one that is copied once
 
 
 def bytes_on_device(data: MultiViewData) -> float:
@@ -70,6 +71,7 @@ class OnDevice(InMemory):
         super().__init__(kernels, block_rows)
         self._host, self._asked = choose_kernels("cpu"), engine
         self._is_read_once = is_read_once
+        self._is_still = False  # whether the last visit in batches moved nothing
 
     def load(self, data: MultiViewData, weights: FloatArray | None) -> None:
         """Copy the views to the device, unless they are there or do not fit."""
@@ -96,7 +98,8 @@ class OnDevice(InMemory):
             raise MemoryLimitError(msg)
         if self.reads_views:
             whole = sum(_bytes(view) for view in data.views if isinstance(view, sparse.csr_array))
-            self._block_rows = self._streamed_rows(data.n_samples, row_bytes, room - whole)
+            most = PASSING_BYTES if self._passes(data) else STREAMED_BYTES
+            self._block_rows = self._streamed_rows(data.n_samples, row_bytes, room - whole, most)
         else:
             most = int(room * BLOCK_SHARE // (CHUNK_ROWS * row_bytes))
             self._block_rows = max(most, 1) * CHUNK_ROWS
@@ -131,7 +134,7 @@ class OnDevice(InMemory):
         return self.name == "stream"
 
     @staticmethod
-    def _streamed_rows(n_samples: int, row_bytes: int, room: float) -> int:
+    def _streamed_rows(n_samples: int, row_bytes: int, room: float, n_bytes: int) -> int:
         """Rows of a block of views on the host: a part of a batch of the label step."""
         unit, free = rows_per_block(row_bytes), room - n_samples * ROW_BYTES
         if free * BLOCK_SHARE < unit * row_bytes:
@@ -142,7 +145,7 @@ class OnDevice(InMemory):
                 "some of it, or use device='cpu'."
             )
             raise MemoryLimitError(msg)
-        most = min(BLOCK_SHARE * free, STREAMED_BYTES) / row_bytes
+        most = min(BLOCK_SHARE * free, n_bytes) / row_bytes
         rows = Batches().rows_at_once(n_samples, unit)
         while rows > max(most, unit):
             rows //= 2
@@ -175,6 +178,30 @@ class OnDevice(InMemory):
                 f"({str(error).splitlines()[0]}). Free some of it, or use device='cpu'."
             )
             raise MemoryLimitError(msg) from error
+
+    def scan_batches(
+        self,
+        visit: Callable[..., tuple[Block, R]],
+        carry: Carry[R],
+        batches: Batches,
+        *shared: object,
+        accept: Callable[[R], bool],
+    ) -> R:
+        """Visit the batches of each shard in order; all at once where that is the same.
+
+        While nothing moves, it is: a visit of all rows is then tried first.
+        """
+
+        def is_still(result: R) -> bool:
+            return carry.after(result) is carry
+
+        if self._is_still:
+            result = super().scan_batches(visit, carry, Batches(1, 1), *shared, accept=is_still)
+            if is_still(result):
+                return result
+        result = super().scan_batches(visit, carry, batches, *shared, accept=accept)
+        self._is_still = is_still(result)
+        return result
 
     def subsample(
         self, n_rows: int, rng: np.random.Generator, *, is_apart: bool = False

@@ -101,8 +101,10 @@ class Kernels(Protocol):
     def project(self, views: Sequence[ViewRows], bases: Sequence[FloatArray]) -> Any:
         """A = Σ_v X_v H_v, spaces concatenated: (rows, D)."""
 
-    def accumulate(self, views: Sequence[ViewRows], embedding: Any) -> ArraySums:
-        """C_v = X_vᵀ Z: one (d_v, D) array per view."""
+    def accumulate(
+        self, views: Sequence[ViewRows], embedding: Any, *, is_awaited: bool = True
+    ) -> ArraySums:
+        """C_v = X_vᵀ Z: one (d_v, D) array per view, which may still have to arrive."""
 
     def gram(self, rows: Sequence[ViewRows]) -> FloatArray:
         """X' X'ᵀ of the rows of all blocks without their factors, in float64: (n, n)."""

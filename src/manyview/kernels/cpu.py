@@ -150,7 +150,9 @@ def project(views: Sequence[ViewRows], bases: Sequence[FloatArray]) -> NDArray[A
     return total
 
 
-def accumulate(views: Sequence[ViewRows], embedding: NDArray[Any]) -> ArraySums:
+def accumulate(
+    views: Sequence[ViewRows], embedding: NDArray[Any], *, is_awaited: bool = True
+) -> ArraySums:
     """C_v = X_vᵀ Z."""
     return ArraySums(tuple(products.transposed_times(view, embedding) for view in views))
 

@@ -21,7 +21,7 @@ LEAST_KEPT = 0.01  # of a scatter from which another is subtracted
 
 @dataclass(frozen=True)
 class ArraySums:
-    """Arrays that are summed elementwise."""
+    """Arrays that are summed elementwise; a device may hand over some that are on their way."""
 
     arrays: tuple[FloatArray, ...]
 

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manyview.data.scaling import ColumnMoments, ViewScaling
-from manyview.kernels.row_space import Lift
 from manyview.kernels.statistics import Accumulated, ArraySums, ClusterMoments, Moved
 from manyview.persistence.archive import DTYPES
 from manyview.solver.anchor_graph import AnchorGraph
@@ -54,7 +53,7 @@ def encode(value: Any, arrays: list[NDArray[Any]]) -> Any:
         return {"tuple": [encode(item, arrays) for item in value]}
     if isinstance(value, dict) and all(isinstance(name, str) for name in value):
         return {"map": {name: encode(item, arrays) for name, item in value.items()}}
-    if isinstance(value, np.ndarray | Lift):
+    if hasattr(value, "__array__"):
         return _encode_array(value, arrays)
     name = type(value).__name__
     if RECORDS.get(name) is not type(value):
@@ -63,7 +62,7 @@ def encode(value: Any, arrays: list[NDArray[Any]]) -> Any:
     return {name: {f.name: encode(getattr(value, f.name), arrays) for f in fields(value)}}
 
 
-def _encode_array(array: NDArray[Any] | Lift, arrays: list[NDArray[Any]]) -> dict[str, Any]:
+def _encode_array(array: Any, arrays: list[NDArray[Any]]) -> dict[str, Any]:
     array = np.asarray(array)
     if array.dtype == object and array.ndim == 1 and all(isinstance(item, str) for item in array):
         return {"names": array.tolist()}

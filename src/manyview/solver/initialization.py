@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +31,7 @@ SAMPLE_ROWS = 10_000
 ROWS_PER_CLUSTER = 5
 POWER_STEPS = 3
 MORE_COLUMNS = 10  # of a subspace iteration than are wanted
+SMALL_KMEANS = 2e7  # multiplications of a step, below which threads mostly wait for each other
 KMEANS_STEPS = 6  # the sweeps that follow converge the labels
 MANY_CLUSTERS = 1000  # beyond, k-means++ seeding costs more than the fit
 
@@ -70,7 +72,10 @@ def first_moments(
             n_init=1,
             max_iter=1 if has_many else KMEANS_STEPS,
             random_state=int(rng.integers(2**31)),
-        ).fit(beginning.coordinates, sample_weight=weights)
+        )
+        is_small = beginning.coordinates.size * problem.n_clusters < SMALL_KMEANS
+        with limit_blas(1) if is_small else nullcontext():
+            kmeans.fit(beginning.coordinates, sample_weight=weights)
     labels = kmeans.labels_.astype(np.int32)
     ends = np.cumsum([len(block.labels) for block in beginning.sample])
     moments = problem.empty_moments()

@@ -26,7 +26,7 @@ class Model:
         """g_p = λ α_p^γ: (m,)."""
         return self.problem.lam * self.alpha**self.problem.exponent
 
-    @property
+    @cached_property
     def near_shift(self) -> FloatArray:
         """The part of `shift` that the products have not subtracted yet: (D,)."""
         return self._mean_projection([not is_far for is_far in self.problem.is_far])

@@ -79,7 +79,7 @@ class OutlierReference:
 class _Measured:
     """Projections and features of some rows."""
 
-    projections: Any  # (rows, V, D), relative to the mean
+    projections: tuple[Any, ...]  # of each scaled view: (rows, D), relative to the mean
     features: Any  # (rows, 2V)
     present: Any  # (rows, V): 1 or 0
 
@@ -168,9 +168,7 @@ def fit_reference(
         measured += [
             _measure(_scaled(block, rescaled), kernels, problem, bases, n_dims) for block in fold
         ]
-    fields = ("projections", "features", "present")
-    joined = (np.concatenate([getattr(m, name) for m in measured]) for name in fields)
-    members = _Measured(*(part.astype(np.float64) for part in joined))
+    members = _joined(measured)
     summed = (_bases(reduce(add, sums), n_dims), reduce(add, columns), problem)
     return _summarize(kernels, *summed, members, labels)
 
@@ -246,7 +244,18 @@ def _measure(
         projections.append(xp.clip(product[:, :n_dims] / unit, -FARTHEST, FARTHEST))
         logits.append(xp.log(share / (1 - share)))
         norms.append(0.5 * xp.log(squares + SMALL))
-    return _Measured(xp.stack(projections, 1), xp.stack([*logits, *norms], 1), xp.stack(present, 1))
+    return _Measured(tuple(projections), xp.stack([*logits, *norms], 1), xp.stack(present, 1))
+
+
+def _joined(parts: Sequence[_Measured]) -> _Measured:
+    """The rows of all parts, in float64."""
+
+    def join(arrays: Sequence[Any]) -> FloatArray:
+        return np.concatenate(arrays).astype(np.float64)
+
+    projections = zip(*(part.projections for part in parts), strict=True)
+    features, present = ([getattr(m, name) for m in parts] for name in ("features", "present"))
+    return _Measured(tuple(map(join, projections)), join(features), join(present))
 
 
 def _power_of_two(size: float) -> float:
@@ -272,7 +281,7 @@ def _summarize(
     centers = _centers(members, labels, n_clusters)
     offsets = _offsets(kernels, members, labels, centers)
     reference = OutlierReference(
-        n_dims=members.projections.shape[2],
+        n_dims=members.projections[0].shape[1],
         bases=bases,
         centers=centers,
         whitening=_whitening(offsets, labels, n_clusters),
@@ -296,8 +305,8 @@ def _summarize(
 def _centers(members: _Measured, labels: IntArray, n_clusters: int) -> FloatArray:
     """Mean projection of the members of each cluster that have a scaled view; else zero."""
     own = np.equal.outer(np.arange(n_clusters), labels).astype(np.float64)  # (k, rows)
-    kept = members.projections * members.present[:, :, None]
-    sums = np.tensordot(own, kept, axes=1)  # (k, V, D)
+    pairs = zip(members.projections, members.present.T, strict=True)
+    sums = np.stack([own @ (rows * has_view[:, None]) for rows, has_view in pairs], 1)  # (k, V, D)
     return np.asarray(sums / np.maximum(own @ members.present, 1)[:, :, None])
 
 
@@ -306,11 +315,11 @@ def _offsets(kernels: Kernels, measured: _Measured, labels: Any, centers: FloatA
 
     Multiplied by √(share present), since a mean over fewer views scatters more.
     """
-    rows, present = measured.projections, measured.present
+    present = measured.present
     n_views = present.shape[1]
     total: Any = 0.0
-    for v in range(n_views):
-        apart = rows[:, v] - kernels.asarray(centers[:, v], like=rows)[labels]
+    for v, rows in enumerate(measured.projections):
+        apart = rows - kernels.asarray(centers[:, v], like=rows)[labels]
         total = total + apart * kernels.asarray(present[:, v : v + 1], like=rows)
     counted = kernels.xp.clip(present.sum(1), 1, None)
     return total / kernels.asarray(kernels.xp.sqrt(counted * n_views)[:, None], like=rows)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,6 +36,8 @@ Swept: TypeAlias = tuple[ClusterMoments, int, int]  # after a sweep; rows that m
 
 RIDGE = 1e-6  # of the mean variance, added to all variances of a likelihood
 EPSILON = float(np.finfo(np.float64).eps)
+NEARLY_ORTHONORMAL = 0.1  # CᵀC − 1, from where few Newton steps take less time than eigenvectors
+ROUNDED_SQUARE = 1e-8  # an error whose square is rounding
 WELL_CONDITIONED = 1e-8  # smallest over largest eigenvalue of CᵀC
 
 
@@ -125,7 +128,7 @@ def bound_violated(
 
 def accumulate(block: Block, kernels: Kernels, shrink: Shrinkage) -> tuple[Block, ArraySums]:
     """C_v = X_vᵀ diag(ω) Z, with Z made on the fly from b, eq. (Z)."""
-    return block, kernels.accumulate(block.views, kernels.embed(block, shrink))
+    return block, kernels.accumulate(block.views, kernels.embed(block, shrink), is_awaited=False)
 
 
 def predict_and_accumulate(
@@ -355,9 +358,10 @@ def update_alpha(moments: ClusterMoments, model: Model) -> Model:
 
 def update_H(cross: ArraySums, model: Model) -> Model:
     """H_pv = U Wᵀ, where U Σ Wᵀ = C_pv, eq. (H)."""
-    starts = model.problem.starts[1:]
-    parts = [np.split(C, starts, axis=1) for C in cross.arrays]
-    before = [np.split(H, starts, axis=1) for H in model.bases]
+    columns = [slice(*ends) for ends in pairwise([*model.problem.starts.tolist(), None])]
+    parts, before = (
+        [[C[:, own] for own in columns] for C in of] for of in (cross.arrays, model.bases)
+    )
     return replace(model, bases=orthonormalize_all(parts, before))
 
 
@@ -381,9 +385,14 @@ def orthonormalize_all(
 
 def orthonormalize(C: FloatArray, fallback: FloatArray | None = None) -> FloatArray:
     """Polar factor U Wᵀ of C: by CᵀC if that loses at most half of the digits."""
+    C = np.asarray(C)  # which may have to arrive
     if fallback is not None and not np.any(C):
         return fallback
     largest = np.abs(C).max(initial=0.0)
+    if largest < 1 + NEARLY_ORTHONORMAL:
+        apart = C.T @ C - np.eye(C.shape[1])
+        if np.abs(apart).max(initial=0.0) < NEARLY_ORTHONORMAL:
+            return _polish(C, apart)
     scaled = C / largest if largest > 0 else C
     squares, W = np.linalg.eigh(scaled.T @ scaled)
     if squares[0] > WELL_CONDITIONED * squares[-1]:
@@ -391,3 +400,12 @@ def orthonormalize(C: FloatArray, fallback: FloatArray | None = None) -> FloatAr
         return np.asarray(1.5 * Q - 0.5 * Q @ (Q.T @ Q))  # a Newton step restores the digits
     U, _, Wt = np.linalg.svd(scaled, full_matrices=False)
     return np.asarray(U @ Wt)
+
+
+def _polish(H: FloatArray, apart: FloatArray) -> FloatArray:
+    """Polar factor of columns that are nearly orthonormal, by HᵀH − 1; each step squares that."""
+    while True:
+        H = H - 0.5 * (H @ apart)
+        if np.abs(apart).max(initial=0.0) < ROUNDED_SQUARE:
+            return H
+        apart = H.T @ H - np.eye(len(apart))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -16,6 +16,32 @@ from manyview.kernels.gpu.products import to_tensor
 from manyview.kernels.gpu.transfers import to_host
 from manyview.utils.memory import installed_memory
 
+T = TypeVar("T")
+
+
+class Kept:
+    """The last result of a function; its arguments are numbers, and objects that do not change."""
+
+    def __init__(self) -> None:
+        self._last: tuple[tuple[object, ...], Any] | None = None
+
+    def get(self, arguments: tuple[object, ...], make: Callable[[], T]) -> T:
+        """The result for these arguments."""
+        last = self._last
+        if last is not None and _are_same(last[0], arguments):
+            kept: T = last[1]
+            return kept
+        found = make()
+        self._last = arguments, found
+        return found
+
+
+def _are_same(before: tuple[object, ...], now: tuple[object, ...]) -> bool:
+    def is_same(a: object, b: object) -> bool:
+        return a is b or (isinstance(a, float) and isinstance(b, float) and a == b)
+
+    return len(before) == len(now) and all(map(is_same, before, now))
+
 
 class TensorArrays:
     """What `Kernels` does with arrays, on a device."""
@@ -25,6 +51,7 @@ class TensorArrays:
         if self.device.type == "cuda" and self.device.index is None:
             self.device = torch.device("cuda", torch.cuda.current_device())
         self._is_fast = is_fast  # TF32 in the products with the views
+        self._shared: tuple[Tensor, float] | None = None  # one weight of all rows
 
     xp = torch
     is_parallel = True
@@ -75,7 +102,25 @@ class TensorArrays:
 
     def asarray(self, small: Any, like: Tensor) -> Tensor:
         """An array on the device and in the dtype of `like`."""
+        if isinstance(small, np.ndarray):
+            return to_tensor(
+                torch.from_numpy(np.require(small, requirements="W")).to(like.dtype), like.device
+            )
         return to_tensor(small, like.device).to(like.dtype)
+
+    def first_weight(self, weights: Tensor) -> float:
+        """The weight of the first row; where all rows share it, the device is asked once."""
+        if weights.stride(0) != 0:
+            return float(weights[0])
+        if self._shared is None or self._shared[0].data_ptr() != weights.data_ptr():
+            self._shared = weights, float(weights[0])  # the tensor keeps its memory
+        return self._shared[1]
+
+    def has_weights_of_one(self, weights: Tensor) -> bool:
+        """Whether all weights are 1."""
+        if weights.stride(0) == 0 and len(weights) > 0:
+            return self.first_weight(weights) == 1.0
+        return bool((weights == 1.0).all())
 
 
 @contextmanager
@@ -89,12 +134,9 @@ def precision(is_fast: bool) -> Iterator[None]:
         torch.backends.cuda.matmul.allow_tf32 = before
 
 
-def all_same(weights: Tensor, value: float | None = None) -> bool:
-    """Whether all weights are the same, or a value."""
-    if weights.stride(0) == 0 or len(weights) < 2:  # one number for all rows
-        return value is None or float(weights[0]) == value
-    first = weights[:1] if value is None else value
-    return bool((weights == first).all())
+def all_same(weights: Tensor) -> bool:
+    """Whether all weights are the same."""
+    return weights.stride(0) == 0 or len(weights) < 2 or bool((weights == weights[:1]).all())
 
 
 @cache

@@ -114,13 +114,14 @@ def _square(
 
 @triton.jit
 def _best(
-    b_at, labels_at, out_at, tables_at, constants_at, n_rows, n_tiles, first_chunk, chunk_step,
-    tolerance, D: tl.constexpr, DP: tl.constexpr, KP: tl.constexpr, TILE: tl.constexpr,
+    b_at, labels_at, out_at, moved_at, tables_at, constants_at, n_rows, n_tiles, first_chunk,
+    chunk_step, tolerance, D: tl.constexpr, DP: tl.constexpr, KP: tl.constexpr, TILE: tl.constexpr,
     STEP: tl.constexpr, CHUNK: tl.constexpr,
 ):  # fmt: skip
     per_chunk: tl.constexpr = CHUNK // TILE
     costs = tl.arange(0, 2 * KP)  # of adding a row to each cluster, then of removing it
     constants = tl.load(constants_at + costs)
+    n_moved = tl.zeros((TILE,), dtype=tl.int32)
     for tile in tl.range(tl.program_id(0), n_tiles, tl.num_programs(0)):
         chunk = first_chunk + (tile // per_chunk) * chunk_step
         rows = chunk.to(tl.int64) * CHUNK + (tile % per_chunk) * TILE + tl.arange(0, TILE)
@@ -141,6 +142,8 @@ def _best(
         least, label = tl.min(add, axis=1), tl.argmin(add, axis=1)
         label = tl.where(least < leave * (1.0 - tolerance), label, own)
         tl.store(out_at + rows, label, mask=is_row)
+        n_moved += (is_row & (label != own)).to(tl.int32)
+    tl.store(moved_at + tl.program_id(0), tl.sum(n_moved))
 
 
 @triton.jit
@@ -275,19 +278,21 @@ def cost_tables(costs: Any, device: torch.device) -> Tensor:
 
 def best_labels(
     b: Tensor, labels: Tensor, chunks: range, chunk_rows: int, tables: Tensor, tolerance: float
-) -> Tensor:
-    """Labels after each row of some chunks has moved to where it costs least."""
+) -> tuple[Tensor, int]:
+    """Labels after each row of some chunks has moved to where it costs least; how many have."""
     n, D = b.shape
     DP = padded(D)
     KP = len(tables) // (4 * DP + 2)
     tile, step = (128, min(DP, 64)) if KP <= 16 else (64, min(DP, 32))
     out, n_tiles = labels.clone(), len(chunks) * (chunk_rows // tile)
+    n_programs = min(n_tiles, N_PROGRAMS)
+    n_moved = torch.empty(n_programs, dtype=torch.int32, device=b.device)
     with torch.cuda.device(b.device):
-        _best[(min(n_tiles, N_PROGRAMS),)](
-            b, labels, out, tables, tables[4 * KP * DP :], n, n_tiles, chunks.start, chunks.step,
-            tolerance, D, DP, KP, tile, step, chunk_rows, num_warps=8,
+        _best[(n_programs,)](
+            b, labels, out, n_moved, tables, tables[4 * KP * DP :], n, n_tiles,
+            chunks.start, chunks.step, tolerance, D, DP, KP, tile, step, chunk_rows, num_warps=8,
         )  # fmt: skip
-    return out
+    return out, int(n_moved.sum())
 
 
 def cluster_sums(b: Tensor, labels: Tensor, n_clusters: int) -> ClusterSums:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from manyview.kernels import cpu
 from manyview.kernels.block import CHUNK_ROWS, Block
-from manyview.kernels.gpu.arrays import TensorArrays, all_same, fused_kernels, precision
+from manyview.kernels.gpu.arrays import Kept, TensorArrays, all_same, fused_kernels, precision
 from manyview.kernels.gpu.products import cluster_sums, row_pieces, space_dims, spaces, to_numpy
 from manyview.kernels.statistics import ClusterMoments, Clusters, Moved
 from manyview.kernels.sweep import Costs, leaving_costs, prepare_all
@@ -30,7 +30,9 @@ FUSED_ROWS = 1024  # from which on a fused kernel pays
 class TensorLabelStep(TensorArrays):
     """What `Kernels` does with rows and clusters in the label step, on a device."""
 
-    _tables: tuple[ClusterMoments, tuple[float, ...], Tensor] | None = None  # and of which moments
+    def __init__(self, device: str, *, is_fast: bool = False) -> None:
+        super().__init__(device, is_fast=is_fast)
+        self._tables, self._products = Kept(), Kept()  # costs of the clusters, while none changes
 
     def moments(self, block: Block, like: ClusterMoments) -> ClusterMoments:
         """Count, mean and scatter of b in each group and cluster."""
@@ -38,7 +40,7 @@ class TensorLabelStep(TensorArrays):
         b, weights, starts = block.projection, block.weights, like.starts
         if self._is_fused(block, like):
             sums = fused_kernels().cluster_sums(b.contiguous(), block.labels, k)
-            return _moments_of(sums, starts, float(weights[0]))
+            return _moments_of(sums, starts, self.first_weight(weights))
         which = block.labels if G == 1 else block.group * k + block.labels
         rows = torch.bincount(which, minlength=G * k)
         ones = torch.ones((len(b), 1), dtype=torch.float64, device=self.device)
@@ -89,15 +91,16 @@ class TensorLabelStep(TensorArrays):
 
     def move(self, block: Block, clusters: Clusters) -> tuple[Tensor, Moved]:
         """Labels after each row alone has moved to where F falls most; statistics frozen."""
+        n_moved = None
         if self._is_fused(block, clusters.moments):
-            labels = self._best_labels(block, clusters)
+            labels, n_moved = self._best_labels(block, clusters)
         elif block.chunks is not None:
             rows = _rows_of(block.chunks, block.labels)
             labels = block.labels.clone()
             labels[rows] = self._propose(block.some(rows), clusters)
         else:
             labels = self._propose(block, clusters)
-        rows = (labels != block.labels).nonzero()[:, 0]
+        rows = (labels != block.labels).nonzero()[:, 0] if n_moved != 0 else ()
         if len(rows) == 0:
             return labels, Moved(none := _empty(clusters.moments), none)
         before, there = block.some(rows), labels[rows]
@@ -128,23 +131,21 @@ class TensorLabelStep(TensorArrays):
         fused = fused_kernels()
         return fused is not None and bool(fused.fits(b.shape[1], k))
 
-    def _best_labels(self, block: Block, clusters: Clusters) -> Tensor:
+    def _best_labels(self, block: Block, clusters: Clusters) -> tuple[Tensor, int]:
         every = range(-(-len(block.labels) // CHUNK_ROWS))
         chunks = every if block.chunks is None else block.chunks
-        tables = self._cost_tables(clusters, float(block.weights[0]))
+        weight = self.first_weight(block.weights)
+        tables = self._tables.get(
+            _arguments(clusters, weight), lambda: self._cost_tables(clusters, weight)
+        )
         given = (block.projection.contiguous(), block.labels, chunks, CHUNK_ROWS, tables, TOLERANCE)
-        labels: Tensor = fused_kernels().best_labels(*given)
-        return labels
+        found: tuple[Tensor, int] = fused_kernels().best_labels(*given)
+        return found
 
     def _cost_tables(self, clusters: Clusters, weight: float) -> Tensor:
-        """Costs of one group of rows; those of the batch before, if no row has moved since."""
-        moments, small = clusters.moments, (weight, clusters.size_weight, *clusters.coupling)
-        if self._tables is not None and self._tables[0] is moments and self._tables[1] == small:
-            return self._tables[2]
-        arrays, dims = (
-            cpu.cluster_arrays(clusters),
-            space_dims(moments.starts, moments.mean.shape[2]),
-        )
+        """Costs of one group of rows."""
+        moments, arrays = clusters.moments, cpu.cluster_arrays(clusters)
+        dims = space_dims(moments.starts, moments.mean.shape[2])
         add, rem = prepare_all(arrays, weight), leaving_costs(arrays, weight)
         is_alone = moments.rows.sum(axis=0) <= 1
         rem = rem._replace(grow=np.where(is_alone, -np.inf, rem.grow))
@@ -152,7 +153,6 @@ class TensorLabelStep(TensorArrays):
             (cost.grow, np.repeat(cost.slope[0], dims, axis=1), cost.center) for cost in (add, rem)
         ]
         tables: Tensor = fused_kernels().cost_tables(costs, self.device)
-        self._tables = moments, small, tables
         return tables
 
     def distance_bounds(self, block: Block, clusters: Clusters) -> Tensor:
@@ -177,7 +177,7 @@ class TensorLabelStep(TensorArrays):
         self, block: Block, clusters: Clusters, tolerated: float = -1.0
     ) -> Iterator[tuple[slice, Tensor, Tensor]]:
         """Best other cluster of each row and the decrease of F, plus `tolerated` roundings."""
-        arrays, weight = cpu.cluster_arrays(clusters), float(block.weights[0])
+        arrays, weight = cpu.cluster_arrays(clusters), self.first_weight(block.weights)
         leaving = leaving_costs(arrays, weight)
         alone = torch.as_tensor(clusters.moments.rows.sum(axis=0) <= 1, device=self.device)
         b = block.projection
@@ -194,9 +194,11 @@ class TensorLabelStep(TensorArrays):
     ) -> Iterator[tuple[slice, Tensor]]:
         """add(c) of some rows and all clusters by matrix products: (rows, k)."""
         b, starts = block.projection, clusters.moments.starts
-        costs = prepare_all(cpu.cluster_arrays(clusters), weight)
-        tables = [self.asarray(table, like=b) for table in _cost_products(costs, starts)]
-        k = len(costs.grow)
+        tables = self._products.get(
+            (*_arguments(clusters, weight), b.dtype),
+            lambda: [self.asarray(table, like=b) for table in _cost_products(clusters, weight)],
+        )
+        k = tables[0].shape[2]
         with precision(False):
             for rows in row_pieces(len(b), max(k, b.shape[1]), b.element_size()):
                 part = b[rows]
@@ -252,8 +254,15 @@ def _empty(like: ClusterMoments) -> ClusterMoments:
     return ClusterMoments(like.starts, rows, *zeros)
 
 
-def _cost_products(costs: Costs, starts: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _arguments(clusters: Clusters, weight: float) -> tuple[object, ...]:
+    """What the costs of the clusters depend on."""
+    numbers = (weight, clusters.size_weight, *clusters.coupling.tolist())
+    return (clusters.moments, clusters.n_present, *map(float, numbers))
+
+
+def _cost_products(clusters: Clusters, weight: float) -> tuple[FloatArray, FloatArray, FloatArray]:
     """What b, ‖b‖² in each space and 1 are multiplied with: (G, D, k), (G, m, k), (G, k)."""
+    costs, starts = prepare_all(cpu.cluster_arrays(clusters), weight), clusters.moments.starts
     slope, center = costs.slope, costs.center  # (G, k, m), (k, D)
     squares = np.add.reduceat(center**2, starts, axis=1)  # (k, m)
     along = np.repeat(slope, space_dims(starts, center.shape[1]), axis=2) * center  # (G, k, D)

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from manyview.data.scaling import ColumnMoments, largest_factor, shortest_norm
 from manyview.kernels.block import Block, Shrinkage, ViewRows
-from manyview.kernels.gpu.arrays import all_same, fused_kernels, precision
+from manyview.kernels.gpu.arrays import Kept, fused_kernels, precision
 from manyview.kernels.gpu.label_step import FUSED_ROWS, TensorLabelStep
 from manyview.kernels.gpu.products import (
     cluster_sums,
@@ -35,11 +35,11 @@ from manyview.kernels.gpu.products import (
     space_dims,
     times_basis,
     to_numpy,
-    to_tensor,
     transposed_times,
     unfactored,
 )
 from manyview.kernels.gpu.sparse_rows import Pattern, SparseRows
+from manyview.kernels.gpu.transfers import Arriving
 from manyview.kernels.statistics import ArraySums
 from manyview.utils.types import FloatArray
 
@@ -55,6 +55,11 @@ class ClusterShares:
 
 class TensorKernels(TensorLabelStep):
     """The functions of `Kernels` on a device."""
+
+    def __init__(self, device: str, *, is_fast: bool = False) -> None:
+        super().__init__(device, is_fast=is_fast)
+        self._folded, self._there = Kept(), Kept()  # what a product with the views needs
+        self._leaving: Any = None  # stream of results
 
     # views
 
@@ -112,11 +117,18 @@ class TensorKernels(TensorLabelStep):
                 total = total + part if part.dtype != total.dtype else total.add_(part)
         return total
 
-    def accumulate(self, views: Sequence[ViewRows], embedding: Tensor) -> ArraySums:
-        """C_v = X_vᵀ Z."""
+    def accumulate(
+        self, views: Sequence[ViewRows], embedding: Tensor, *, is_awaited: bool = True
+    ) -> ArraySums:
+        """C_v = X_vᵀ Z; unless awaited, that of a view can be read while the next is computed."""
         with precision(self._is_fast):
-            found = [transposed_times(view, embedding) for view in views]
-        return ArraySums(tuple(map(to_numpy, found)))
+            found = (transposed_times(view, embedding) for view in views)
+            if is_awaited or self.device.type != "cuda":
+                return ArraySums(tuple(map(to_numpy, found)))
+            if self._leaving is None:
+                self._leaving = torch.cuda.Stream(self.device)
+            arriving: Any = tuple(Arriving.begin(C, self._leaving) for C in found)
+        return ArraySums(arriving)
 
     # smoothed rows
 
@@ -157,28 +169,34 @@ class TensorKernels(TensorLabelStep):
             u = self.asarray(n_present, like=b)
             b.div_(u if len(u) == 1 else u[block.group][:, None])
             return b.sub_(self.asarray(shift, like=b))
-        constant, parts = -shift, []
-        for view, H in zip(block.views, bases, strict=True):
-            of_view = H / n_present[0]
-            constant = constant if view.offset is None else constant - view.offset @ of_view
-            parts.append(of_view if view.scale is None else view.scale[:, None] * of_view)
+        scales = [part for view in block.views for part in (view.scale, view.offset)]
+        folded = self._folded.get(
+            (bases, n_present, shift, *scales), lambda: _fold(block, bases, n_present[0], shift)
+        )
         is_large = self.device.type == "cuda" and len(block.labels) >= FUSED_ROWS
         if is_large and (fused := fused_kernels()) is not None:
             views = [raw_rows(view) for view in block.views]
             if fused.can_project(views, len(shift)):
-                found: Tensor = fused.project(views, parts, constant, is_fast=self._is_fast)
+                found: Tensor = fused.project(views, *folded, is_fast=self._is_fast)
                 return found
-        b = None
+        return self._add_products(block, folded)
+
+    def _add_products(self, block: Block, folded: tuple[list[FloatArray], FloatArray]) -> Tensor:
+        """Σ_v X_v part_v + constant by products of the library."""
+        rows = [mapped(view) for view in block.views]
+        kinds = [X.dtype for X in rows]
+        parts, constant = self._there.get(
+            (folded, *kinds),
+            lambda: (
+                [self.asarray(part, like=X) for part, X in zip(folded[0], rows, strict=True)],
+                self.asarray(folded[1], like=rows[0]),
+            ),
+        )
         with precision(self._is_fast):
-            for view, of_view in zip(block.views, parts, strict=True):
-                X = mapped(view)
-                small = to_tensor(of_view, X.device).to(X.dtype)
-                if b is None:
-                    b = torch.addmm(self.asarray(constant, like=X), X, small)
-                else:
-                    b = b.to(torch.promote_types(b.dtype, X.dtype))
-                    b.addmm_(X.to(b.dtype), small.to(b.dtype))
-        assert b is not None
+            b = torch.addmm(constant, rows[0], parts[0])
+            for X, part in zip(rows[1:], parts[1:], strict=True):
+                b = b.to(torch.promote_types(b.dtype, X.dtype))
+                b.addmm_(X.to(b.dtype), part.to(b.dtype))
         return b
 
     def label_sizes(self, labels: Tensor, n_clusters: int) -> FloatArray:
@@ -228,7 +246,7 @@ class TensorKernels(TensorLabelStep):
             out: Tensor = fused_kernels().embed(b.contiguous(), which.contiguous(), *tables)
         else:
             out = torch.addcmul(tables[1][which], tables[0][which], b)
-        if not all_same(block.weights, 1.0):
+        if not self.has_weights_of_one(block.weights):
             out *= block.weights.to(b.dtype)[:, None]
         return out
 
@@ -240,3 +258,15 @@ class TensorKernels(TensorLabelStep):
         which = block.labels.long() if G == 1 else block.group * k + block.labels
         shares.scatter_(1, which[:, None], block.weights.to(z.dtype)[:, None])
         return torch.cat([z, shares], dim=1)
+
+
+def _fold(
+    block: Block, bases: Sequence[FloatArray], n_present: float, shift: FloatArray
+) -> tuple[list[FloatArray], FloatArray]:
+    """What the stored rows are multiplied with, and added to it, to get b."""
+    constant, parts = -shift, []
+    for view, H in zip(block.views, bases, strict=True):
+        of_view = H / n_present
+        constant = constant if view.offset is None else constant - view.offset @ of_view
+        parts.append(of_view if view.scale is None else view.scale[:, None] * of_view)
+    return parts, constant

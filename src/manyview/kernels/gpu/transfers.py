@@ -7,13 +7,19 @@ Arrays of the caller pass in pieces through a little of it, or are pinned where 
 from __future__ import annotations
 
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from manyview.utils import threads
+
 PIECE_BYTES = 1 << 25
+MOST_THREADS = 8  # that write to memory of the host
 N_STAGES = 2  # of which one is filled while the other is copied
 
 
@@ -25,9 +31,15 @@ def to_host(source: Tensor, target: Tensor) -> None:
     flat, source = target.view(-1), source.detach().contiguous().view(-1)
     step = PIECE_BYTES // source.element_size()
     pinned = torch.empty(step, dtype=source.dtype, pin_memory=True)
-    for start in range(0, len(source), step):
-        part = source[start : start + step]
-        flat[start : start + step] = pinned[: len(part)].copy_(part)
+    n_threads = min(threads.n_threads(), MOST_THREADS)
+    with ThreadPoolExecutor(n_threads) as pool:
+        for start in range(0, len(source), step):
+            part = source[start : start + step]
+            here = pinned[: len(part)].copy_(part)
+            there = flat[start : start + step]
+            # new memory is touched for the first time, which is slow on one thread
+            pairs = (np.array_split(own.numpy(), n_threads) for own in (there, here))
+            list(pool.map(np.copyto, *pairs))
 
 
 def to_device(source: Tensor, device: torch.device) -> Tensor:
@@ -37,6 +49,44 @@ def to_device(source: Tensor, device: torch.device) -> Tensor:
     target = torch.empty(source.shape, dtype=source.dtype, device=device)
     Stages().copy(source.contiguous(), target)
     return target
+
+
+class Arriving:
+    """A small array on its way from a device; who reads it waits, but not for later work there.
+
+    It becomes an array by `np.asarray`, a sum of blocks, or in a checkpoint.
+    """
+
+    def __init__(self, here: Tensor, copied: Any) -> None:
+        self._here, self._copied = here, copied
+        self.shape = tuple(here.shape)
+
+    @staticmethod
+    def begin(source: Tensor, stream: Any) -> Arriving:
+        """Copy on a stream of its own what the current one has made so far."""
+        here = torch.empty(source.shape, dtype=source.dtype, pin_memory=True)
+        stream.wait_stream(torch.cuda.current_stream(source.device))
+        with torch.cuda.stream(stream):
+            here.copy_(source, non_blocking=True)
+            copied = torch.cuda.Event()
+            copied.record()
+        source.record_stream(stream)
+        return Arriving(here, copied)
+
+    def __getitem__(self, part: Any) -> Arriving:
+        """A part of it, which arrives with it."""
+        return Arriving(self._here[part], self._copied)
+
+    def __add__(self, other: Any) -> NDArray[Any]:
+        """Elementwise sum."""
+        total: NDArray[Any] = np.add(np.asarray(self), np.asarray(other))
+        return total
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """The values, once they are here."""
+        self._copied.synchronize()
+        found: NDArray[Any] = np.array(self._here.numpy(), dtype=dtype)
+        return found
 
 
 class Stages:
