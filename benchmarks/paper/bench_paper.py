@@ -38,11 +38,7 @@ MARGIN = 0.03  # beyond the paper's spread, a figure differs from the paper's
 def as_method(variant: Variant) -> Method:
     """Method of the benchmark, named after the method and the variant."""
     known = find_method(variant.method)
-    name = f"{variant.method}: {variant.name}"
-    if variant.preparation is None:
-        return Method(name, known.target)
-    choice = {"method": variant.method, "preparation": variant.preparation}
-    return Method(name, "benchmarks.paper.prepared:Prepared", choice)
+    return Method(f"{variant.method}: {variant.name}", known.target)
 
 
 def run_variants(variants: Sequence[Variant], sets: Sequence[str], out: Path) -> pd.DataFrame:

@@ -20,7 +20,6 @@ class Variant:
     points: Sequence[Mapping[str, Any]] = ({},)
     rows: str = "shuffled"  # or "file"
     n_seeds: int = 3
-    preparation: str | None = None  # of `prepared.PREPARATIONS`
     n_kmeans: int = 0  # if not 0: means over so many single k-means runs of the embedding
 
     @property

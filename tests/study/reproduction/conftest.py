@@ -13,7 +13,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 from manyview.study.reproduction import ReproduceRequest, reproduce, scope
-scope.POWERS = (-1, 0, 3)  # few, to be short
+scope.POWERS = (0, 3)  # few, to be short
 reproduce(ReproduceRequest(quick=True, methods=("published_omvcdr", "omvcdr")), Path(sys.argv[1]))
 """
 
