@@ -11,6 +11,8 @@ import pandas as pd
 from manyview.persistence import atomic as durable
 
 RESULTS = Path("benchmarks/results")
+# results that `manyview reproduce` judges claims by come with the package
+PACKAGED = Path(__file__).parents[1] / "src/manyview/study/reproduction/measured"
 
 
 def parser_for(doc: str, quick: str) -> argparse.ArgumentParser:

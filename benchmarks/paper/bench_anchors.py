@@ -11,7 +11,8 @@ signed-rank test, with Holm's correction for the six pairs of one method and met
     python -m benchmarks.paper.bench_anchors [--quick] [--again]
         [--out benchmarks/results/bench_anchors.csv] [--page docs/theory.md]
 
-The full run also writes its tables into the page.
+The full run also writes its tables into the page, and those that a claim is judged by into the
+package.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from benchmarks.page import keep_rows, markdown, write_section
+from benchmarks.page import PACKAGED, keep_rows, markdown, write_section
 from manyview import OMVCDR
 from manyview.baselines import LMVSC, SMVSC
 from manyview.datasets import load_benchmark, make_multiview_blobs
@@ -148,16 +149,31 @@ def accuracies(rows: pd.DataFrame) -> str:
     return markdown(["data", "k", "anchors: largest", "anchors: mean", *header], lines)
 
 
-def findings(rows: pd.DataFrame, pairs: pd.DataFrame) -> str:
-    """How the weights chose, and whether that helped."""
+def smallest(rows: pd.DataFrame) -> tuple[int, int]:
+    """In how many fits the smallest space had the largest weight, and all fits."""
     fits = rows.drop_duplicates(["data", "seed", "rule"])
     chosen = fits.pivot_table(index=["data", "seed"], columns="rule", values="n_anchors")
-    n_smallest = int((chosen["largest"] == chosen["space 0"]).sum())
+    return int((chosen["largest"] == chosen["space 0"]).sum()), len(chosen)
+
+
+def keep_tests(rows: pd.DataFrame, pairs: pd.DataFrame) -> None:
+    """Write the tests for the claims."""
+    n_smallest, n_fits = smallest(rows)
+    tests = pairs.rename(columns={"difference": "gain"})
+    tests = tests[["method", "metric", "first", "second", "gain", "p", "p_holm"]].assign(
+        n_sets=rows["data"].nunique(), n_smallest=n_smallest, n_fits=n_fits
+    )
+    keep_rows(PACKAGED / "anchors.csv", tests)
+
+
+def findings(rows: pd.DataFrame, pairs: pd.DataFrame) -> str:
+    """How the weights chose, and whether that helped."""
+    n_smallest, n_fits = smallest(rows)
     verdicts = [f"{int(count)} × {text}" for text, count in pairs["verdict"].value_counts().items()]
     return (
         f"{rows['data'].nunique()} data sets of at most {MAX_SAMPLES} samples and "
         f"{MAX_VALUES / 1e6:g} million values, {rows['seed'].nunique()} seeds. The smallest space "
-        f"had the largest weight in {n_smallest} of {len(chosen)} fits. Outcomes of the "
+        f"had the largest weight in {n_smallest} of {n_fits} fits. Outcomes of the "
         f"{len(pairs)} tests: {', '.join(verdicts)}."
     )
 
@@ -207,6 +223,7 @@ def main() -> None:
     print(text)
     if not arguments.quick:
         write_section(arguments.page, "anchors", text)
+        keep_tests(table, pairs)
 
 
 if __name__ == "__main__":

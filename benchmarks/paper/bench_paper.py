@@ -32,30 +32,28 @@ METRICS = {"acc": "ACC", "nmi": "NMI", "purity": "purity", "fscore": "F-score"}
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES, RESULTS = DOCS / "methods", DOCS / "results"
 BEGIN, END = "<!-- figures:begin -->\n", "<!-- figures:end -->\n"
+EARLIER = ("awmvc", "fpmvs", "opmc", "smvsc")  # whose defaults changed after the scoreboard
 MARGIN = 0.03  # beyond the paper's spread, a figure differs from the paper's
 
 
 def as_method(variant: Variant) -> Method:
     """Method of the benchmark, named after the method and the variant."""
     known = find_method(variant.method)
-    name = f"{variant.method}: {variant.name}"
-    if variant.preparation is None:
-        return Method(name, known.target)
-    choice = {"method": variant.method, "preparation": variant.preparation}
-    return Method(name, "benchmarks.paper.prepared:Prepared", choice)
+    return Method(f"{variant.method}: {variant.name}", known.target)
 
 
 def run_variants(variants: Sequence[Variant], sets: Sequence[str], out: Path) -> pd.DataFrame:
     """Rows of all runs; variants with the same conditions form one benchmark."""
-    groups: dict[tuple[str, int], list[Variant]] = {}
+    groups: dict[tuple[str, int, int], list[Variant]] = {}
     for variant in variants:
-        groups.setdefault((variant.rows, variant.n_seeds), []).append(variant)
+        key = variant.rows, variant.n_seeds, variant.n_kmeans
+        groups.setdefault(key, []).append(variant)
     tables = []
-    for (rows, n_seeds), group in groups.items():
+    for (rows, n_seeds, n_kmeans), group in groups.items():
         methods = [as_method(variant) for variant in group]
         names = [method.name for method in methods]
         grids = {name: variant.points for name, variant in zip(names, group, strict=True)}
-        conditions = Conditions(seeds=range(n_seeds), rows=rows, grids=grids)
+        conditions = Conditions(range(n_seeds), rows, grids=grids, n_kmeans=n_kmeans)
         tables.append(run_benchmark(sets, methods, out, conditions=conditions, on_row=_note))
     return pd.concat(tables, ignore_index=True)
 
@@ -80,7 +78,8 @@ def summarize(rows: pd.DataFrame, variants: Sequence[Variant]) -> pd.DataFrame:
                 paper = published.loc[key] if key in published.index else {}
                 figure = {
                     "data": data, "method": variant.method, "variant": variant.name,
-                    "metric": metric, **_best_point(group, metric), "n_seeds": variant.n_seeds,
+                    "metric": metric, **_best_point(group, metric),
+                    "n_seeds": variant.n_kmeans or variant.n_seeds,
                     "paper_mean": paper.get("mean"), "paper_std": paper.get("std"),
                     "seconds": round(seconds, 2),
                 }  # fmt: skip
@@ -93,8 +92,10 @@ def _best_point(group: pd.DataFrame, metric: str) -> dict[str, float]:
     done = group[group["status"] == "done"]
     if done.empty:
         return {"mean": float("nan"), "std": float("nan")}
-    values = at_best_point(done, metric)[metric]
-    return {"mean": round(values.mean(), 4), "std": round(values.std(ddof=0), 4)}
+    best = at_best_point(done, metric)
+    spread = best.get(f"{metric}_std", pd.Series(dtype=float)).dropna()
+    std = spread.mean() if len(spread) else best[metric].std(ddof=0)
+    return {"mean": round(best[metric].mean(), 4), "std": round(std, 4)}
 
 
 def table(figures: pd.DataFrame) -> str:
@@ -106,12 +107,24 @@ def table(figures: pd.DataFrame) -> str:
         if paper["paper_mean"].notna().any():
             cells = [_spread(paper.loc[metric], "paper_") for metric in METRICS]
             lines.append(["*the paper*", *cells, ""])
+        lines += _programs(str(group["method"].iloc[0]), str(data))
         for variant, own in group.groupby("variant", sort=False):
             row = own.set_index("metric")
             cells = [_cell(row.loc[metric]) for metric in METRICS]
             lines.append([str(variant), *cells, f"{row['seconds'].iloc[0]:.1f}"])
         parts.append("\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n")
     return "\n".join(parts)
+
+
+def _programs(method: str, data: str) -> list[list[str]]:
+    """What the authors' programs gave on the same file, as far as it was noted."""
+    known = pd.read_csv(RESULTS / "programs.csv")
+    own = known[(known["method"] == method) & (known["data"] == data)]
+    return [
+        [f"*{row.variant}*",
+         *("" if pd.isna(getattr(row, one)) else f"{getattr(row, one):.4f}" for one in METRICS), ""]
+        for row in own.itertuples()
+    ]  # fmt: skip
 
 
 def _spread(figure: pd.Series[Any], prefix: str = "") -> str:
@@ -127,11 +140,25 @@ def _cell(figure: pd.Series[Any]) -> str:
     return f"{mark}{figure['mean']:.4f}{mark}" if is_single else f"{mark}{_spread(figure)}{mark}"
 
 
+def standing(method: str) -> str:
+    """The line of a method on the scoreboard, which uses no labels, in a sentence."""
+    board = pd.read_csv(RESULTS / "scoreboard.csv", index_col="method")
+    row = board.loc[method]
+    which = "its defaults before 0.2" if method in EARLIER else "the defaults"
+    rivals = board[~board["is_variant"]]["rank_acc"].rank()
+    return (
+        f"\nOn the scoreboard of {row['n_sets']:.0f} data sets, at {which}: mean ACC "
+        f"{row['acc']:.3f}, NMI {row['nmi']:.3f}, mean rank {row['rank_acc']:.2f} by ACC, which is "
+        f"place {rivals[method]:.0f} of {len(rivals)}.\n"
+    )
+
+
 def filled(page: str, figures: pd.DataFrame) -> str:
     """The page of a method with the tables between its markers."""
     before, rest = page.split(BEGIN)
     after = rest.split(END)[1]
-    return before + BEGIN + table(figures) + END + after
+    text = table(figures) + standing(str(figures["method"].iloc[0]))
+    return before + BEGIN + text + END + after
 
 
 def fill_pages(figures: pd.DataFrame) -> None:

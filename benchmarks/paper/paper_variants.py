@@ -1,4 +1,4 @@
-"""Variants compared with the figures of the paper: default, published grid, explanations."""
+"""Variants compared with the figures of the paper: defaults, programs, published grids."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from manyview.study.grids import published_grids
+from manyview.study.grids import program_grid, published_grids
+
+SINGLE_RUNS = 50  # of k-means on one embedding, as in the papers
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Variant:
     points: Sequence[Mapping[str, Any]] = ({},)
     rows: str = "shuffled"  # or "file"
     n_seeds: int = 3
-    preparation: str | None = None  # of `prepared.PREPARATIONS`
+    n_kmeans: int = 0  # if not 0: means over so many single k-means runs of the embedding
 
     @property
     def paper_method(self) -> str:
@@ -30,9 +32,10 @@ class Variant:
         return replace(self, n_seeds=1)
 
 
-def _single(method: str) -> list[dict[str, Any]]:
-    """The published grid, with one final k-means run per point, as in the papers."""
-    return [{**point, "n_init": 1} for point in published_grids().get(method, [{}])]
+def _program(method: str, name: str, points: Sequence[Mapping[str, Any]] = ({},)) -> Variant:
+    """A program by the paper's protocol: rows in file order, single k-means runs."""
+    once = [{**point, "n_init": 1} for point in points]
+    return Variant(method, name, once, rows="file", n_seeds=1, n_kmeans=SINGLE_RUNS)
 
 
 OMVCDR = [
@@ -61,138 +64,58 @@ PUBLISHED_OMVCDR = [
 
 FMR = [
     Variant("fmr", "default"),
-    Variant("fmr", "`epsilon=1e6`", [{"epsilon": 1e6}]),
-    Variant("fmr", "`epsilon=1e4`", [{"epsilon": 1e4}]),
-    Variant("fmr", "`epsilon=100`", [{"epsilon": 100.0}]),
-    Variant("fmr", "`epsilon=100, lam2=1e-8`", [{"epsilon": 100.0, "lam2": 1e-8}]),
-    Variant("fmr", "`epsilon=1e12, lam2=1e-8`", [{"epsilon": 1e12, "lam2": 1e-8}]),
-    Variant("fmr", "`epsilon=2, lam2=1e-8`", [{"epsilon": 2.0, "lam2": 1e-8}]),
-    Variant(
-        "fmr", "`epsilon=100, lam2=1e-8`, z-scores",
-        [{"epsilon": 100.0, "lam2": 1e-8}], preparation="z-scores",
-    ),
-    Variant(
-        "fmr", "`epsilon=100, lam2=1e-8`, min-max",
-        [{"epsilon": 100.0, "lam2": 1e-8}], preparation="min-max",
-    ),
-    Variant("fmr", "`quirks=True`", [{"quirks": True}]),
-]  # fmt: skip
+    _program("fmr", "as its program (`quirks=True`)", program_grid("fmr")),
+    _program("fmr", "`epsilon=100, lam2=1e-8`", [{"epsilon": 100.0, "lam2": 1e-8}]),
+    _program("fmr", "`epsilon=1e12, lam2=1e-8`", [{"epsilon": 1e12, "lam2": 1e-8}]),
+]
 
 SFMC = [  # deterministic, so most lines are one run
     Variant("sfmc", "default"),
-    Variant("sfmc", "the program, rows in file order", [{"quirks": True}], rows="file", n_seeds=1),
-    Variant("sfmc", "views with noise of 1e-6 (other anchors)", preparation="noise"),
-    Variant(
-        "sfmc",
-        "a tenth of the samples as anchors (`anchor_rate=0.1`)",
-        [{"anchor_rate": 0.1}],
-        n_seeds=1,
-    ),
-    Variant(
-        "sfmc",
-        "a fifth of the samples as anchors (`anchor_rate=0.2`)",
-        [{"anchor_rate": 0.2}],
-        n_seeds=1,
-    ),
-    *(Variant("sfmc", f"{m} anchors", [{"n_anchors": m}]) for m in (50, 60, 80, 100, 120, 150)),
-    Variant("sfmc", "100 anchors, noise of 1e-6", [{"n_anchors": 100}], preparation="noise"),
-    Variant("sfmc", "50 anchors, noise of 1e-6", [{"n_anchors": 50}], preparation="noise"),
-    Variant("sfmc", "5 neighbors", [{"n_neighbors": 5}], n_seeds=1),
-    Variant("sfmc", "weights updated once (`max_iter=1`)", [{"max_iter": 1}], n_seeds=1),
-    Variant("sfmc", "unit rows", n_seeds=1, preparation="unit rows"),
-    Variant("sfmc", "z-scores", n_seeds=1, preparation="z-scores"),
-    Variant("sfmc", "min-max", n_seeds=1, preparation="min-max"),
-    Variant("sfmc", "X / max X rounded to integers", n_seeds=1, preparation="rounded"),
+    Variant("sfmc", "as its program (`quirks=True`)", [{"quirks": True}], rows="file", n_seeds=1),
 ]
 
 SMVSC = [
     Variant("smvsc", "default"),
-    Variant("smvsc", "published grid", _single("smvsc")),
-    Variant("smvsc", "the program, k anchors", [{"quirks": True, "n_init": 1}]),
-    Variant(
-        "smvsc", "the program, published grid",
-        [{**point, "quirks": True} for point in _single("smvsc")],
+    *(
+        _program("smvsc", f"as its program, {times} anchors", [{"n_anchors": times}])
+        for times in ("1k", "2k", "3k")
     ),
-    Variant(
-        "smvsc", "the program, k anchors, rows in file order",
-        [{"quirks": True, "n_init": 1}], rows="file",
+    _program(
+        "smvsc", "as its first release (`weight_power=0.5`), 3k anchors",
+        [{"n_anchors": "3k", "weight_power": 0.5}],
     ),
-    Variant(
-        "smvsc", "the program, published grid, rows in file order",
-        [{**point, "quirks": True} for point in _single("smvsc")], rows="file",
-    ),
-    Variant(
-        "smvsc", "the program, k anchors, views as given",
-        [{"quirks": True, "n_init": 1, "scale": None}],
-    ),
+    _program("smvsc", "the objective minimized (`quirks=False`)", [{"quirks": False}]),
 ]  # fmt: skip
 
 OPMC = [
     Variant("opmc", "default"),
-    Variant("opmc", "equal weights", [{"weighting": "equal"}]),
+    Variant("opmc", "as its program: the lowest of 100 starts", [{"n_init": 100}], rows="file",
+            n_seeds=1),
+    Variant("opmc", "one start", [{"n_init": 1}], rows="file", n_seeds=20),
     Variant(
-        "opmc", "equal weights, 30 starts, empty clusters stay",
-        [{"weighting": "equal", "n_init": 30, "fill_empty": False}],
+        "opmc", "learned weights", [{"weighting": "learned"}], rows="file", n_seeds=1
     ),
-    Variant("opmc", "equal weights, each sample standardized (`scale=\"row-z\"`)",
-            [{"weighting": "equal", "scale": "row-z"}]),
-    Variant("opmc", "equal weights, views as given", [{"weighting": "equal", "scale": None}]),
-    Variant("opmc", "equal weights, unit rows", [{"weighting": "equal", "scale": "l2"}]),
-    Variant("opmc", "learned weights, unit rows", [{"scale": "l2"}]),
-    Variant("opmc", "learned weights, views as given", [{"scale": None}]),
-    Variant("opmc", "equal weights, z-scores with unit rows",
-            [{"weighting": "equal", "scale": "z-l2"}]),
-    Variant("opmc", "equal weights, one start", [{"weighting": "equal", "n_init": 1}]),
-    Variant("opmc", "equal weights, min-max", [{"weighting": "equal", "scale": None}],
-            preparation="min-max"),
 ]  # fmt: skip
 
 FPMVS = [
     Variant("fpmvs", "default"),
-    Variant("fpmvs", "the program (`quirks=True`)", [{"quirks": True, "n_init": 1}]),
-    Variant(
-        "fpmvs", "the program, rows in file order",
-        [{"quirks": True, "n_init": 1}], rows="file",
-    ),
-    Variant("fpmvs", "the program, views as given",
-            [{"quirks": True, "n_init": 1, "scale": None}]),
-]  # fmt: skip
+    _program("fpmvs", "as its program"),
+    _program("fpmvs", "the objective minimized (`quirks=False`)", [{"quirks": False}]),
+]
 
 LMVSC = [
     Variant("lmvsc", "default"),
-    Variant("lmvsc", "published grid", _single("lmvsc")),
-    Variant(
-        "lmvsc", "the program (`quirks=True`), published grid",
-        [{**point, "quirks": True} for point in _single("lmvsc")],
-    ),
-    Variant("lmvsc", "z-scores", [{"scale": "z"}]),
-]  # fmt: skip
+    _program("lmvsc", "as its program, 50 anchors, `alpha=1`", [{"quirks": True}]),
+    _program("lmvsc", "as its program, published grid", program_grid("lmvsc")),
+    _program("lmvsc", "the paper's formula, published grid", published_grids()["lmvsc"]),
+]
 
 AWMVC = [
     Variant("awmvc", "default"),
-    Variant("awmvc", "one k-means run", [{"n_init": 1}]),
-    Variant(
-        "awmvc", "the program: rows in file order, `weight_power=0.5`, one k-means run",
-        [{"weight_power": 0.5, "n_init": 1}], rows="file",
-    ),
-    *(
-        Variant("awmvc", f"the same, {n} iterations",
-                [{"weight_power": 0.5, "n_init": 1, "max_iter": n}], rows="file")
-        for n in (2, 3, 5, 10)
-    ),
-    Variant("awmvc", "random start", [{"init": "random", "n_init": 1}]),
-    Variant("awmvc", "rows in file order, `tol=0.01`", [{"tol": 0.01, "n_init": 1}], rows="file"),
-    Variant("awmvc", "one space", [{"n_spaces": 1, "n_init": 1}]),
-    Variant("awmvc", "two spaces", [{"n_spaces": 2, "n_init": 1}]),
-    Variant("awmvc", "views as given", [{"scale": None, "n_init": 1}]),
-    Variant("awmvc", "unit rows", [{"scale": "l2", "n_init": 1}]),
-    Variant("awmvc", "z-scores with unit rows", [{"scale": "z-l2", "n_init": 1}]),
-    Variant("awmvc", "each sample standardized", [{"scale": None, "n_init": 1}],
-            preparation="standardized samples"),
-    Variant("awmvc", "min-max", [{"scale": None, "n_init": 1}], preparation="min-max"),
-    Variant("awmvc", "first view alone", [{"n_init": 1}], preparation="first view"),
-    Variant("awmvc", "second view alone", [{"n_init": 1}], preparation="second view"),
-]  # fmt: skip
+    _program("awmvc", "as its present program"),
+    _program("awmvc", 'as its first release (`weighting="learned"`)', program_grid("awmvc")),
+    _program("awmvc", "the minimizing weights (`weight_power=1`)", [{"weight_power": 1.0}]),
+]
 
 OTHERS = [
     Variant("ksums", "default"),

@@ -13,6 +13,7 @@ from manyview.baselines.awmvc import AWMVC
 from manyview.datasets import load_benchmark, make_multiview_blobs
 from manyview.exceptions import DeclinedError
 from manyview.metrics import clustering_accuracy
+from manyview.study.execution import kmeans_scores
 
 DIMS = [3, 6, 9]
 
@@ -24,10 +25,10 @@ def blobs():
     )
 
 
-def states(rng, power=1.0, scale=1.0, n=40):
+def states(rng, power=1.0, scale=1.0, n=40, learns_views=False):
     views = [scale * rng.normal(size=(n, d)) for d in (7, 4)]
     Z = module._unit_vectors(np.arange(9), n, DIMS)
-    return views, module._states(views, Z, DIMS, 3, power)
+    return views, module._states(views, Z, DIMS, 3, module._Rule(power, learns_views))
 
 
 def spread(array):
@@ -39,16 +40,17 @@ def objective(views, state, **changed):
     value = {**vars(state), **changed}
     total = 0.0
     for p, Z in enumerate(spread(value["embedding"])):
-        for X, H in zip(views, value["bases"], strict=True):
-            residual = np.sum((X - Z @ spread(H)[p].T) ** 2) / len(views) ** 2
-            total += value["alpha"][p] ** 2 * residual / 2
+        for X, H, share in zip(views, value["bases"], value["shares"], strict=True):
+            residual = np.sum((X - Z @ spread(H)[p].T) ** 2)
+            total += (value["alpha"][p] * share[p]) ** 2 * residual / 2
         total -= value["beta"][p] * np.trace(value["rotations"][p] @ value["consensus"].T @ Z)
     return total
 
 
+@pytest.mark.parametrize("learns_views", [False, True])
 @pytest.mark.parametrize("scale", [1.0, 0.1])
-def test_the_objective_is_that_of_the_definition_and_never_rises(rng, scale):
-    views, run = states(rng, scale=scale)
+def test_the_objective_is_that_of_the_definition_and_never_rises(rng, scale, learns_views):
+    views, run = states(rng, scale=scale, learns_views=learns_views)
     before = np.inf
     for state in islice(run, 25):
         value = objective(views, state)
@@ -86,13 +88,25 @@ def test_weights_are_minima(rng, scale):
     np.testing.assert_allclose(state.alpha, found.x, atol=1e-5)
 
 
+def test_learned_view_weights_are_minima(rng):
+    """Random points of the simplex do no better, in any space."""
+    views, run = states(rng, learns_views=True)
+    state = next(islice(run, 5, None))
+    np.testing.assert_allclose(state.shares.sum(axis=0), 1)
+    assert np.ptp(state.shares[0]) > 0  # they differ between spaces
+    for shares in rng.dirichlet(np.ones(2), size=(200, 3)):
+        assert objective(views, state, shares=shares.T) >= state.objective - 1e-10
+
+
 def test_procrustes_steps_beat_random_orthonormal_matrices(rng):
     """Z given the state before it, then F and W given that Z."""
     views, run = states(rng, scale=0.2)
     old = next(islice(run, 3, None))
     H = [X.T @ old.embedding for X in views]
-    target = old.consensus @ np.hstack([W.T for W in old.rotations])
-    Z = module._update_Z(views, H, old.alpha, old.beta, target, DIMS)
+    target = old.consensus @ np.hstack(
+        [b * W.T for b, W in zip(old.beta, old.rotations, strict=True)]
+    )
+    Z = module._update_Z(views, H, old.alpha * old.shares, target, DIMS)
     best = objective(views, old, bases=H, embedding=Z)
     assert best <= objective(views, old, bases=H)
     for _ in range(100):
@@ -168,6 +182,7 @@ def test_it_declines_with_a_sentence_that_names_the_limit(blobs, limit):
     [
         {"n_spaces": 0},
         {"weight_power": 0},
+        {"weighting": "other"},
         {"init": "other"},
         {"scale": "other"},
         {"n_init": 0},
@@ -180,11 +195,27 @@ def test_parameters_are_checked(blobs, wrong):
         AWMVC(4, **wrong).fit(blobs[0])
 
 
+# of 50 single k-means runs; the authors' programs give .6914 / .4557 and .6453 / .3627
 @pytest.mark.data
-@pytest.mark.parametrize(("name", "least"), [("handwritten_2v", 0.637), ("bdgp", 0.3616)])
-def test_it_is_no_worse_than_the_published_table(name, least, data_home):
+@pytest.mark.parametrize(
+    ("name", "weighting", "mean"),
+    [
+        ("handwritten_2v", "equal", 0.691),
+        ("bdgp", "equal", 0.456),
+        ("handwritten_2v", "learned", 0.645),
+        ("bdgp", "learned", 0.363),
+    ],
+)
+def test_both_releases_of_the_program_are_met(name, weighting, mean, data_home):
     bunch = load_benchmark(name, data_home=data_home)
     k = len(np.unique(bunch.target))
-    model = AWMVC(k, random_state=0).fit(bunch.data)
-    assert clustering_accuracy(bunch.target, model.labels_) > least
+    model = AWMVC(k, weighting=weighting, n_init=1, random_state=0).fit(bunch.data)
+    scores = kmeans_scores(model.embedding_, bunch.target, 50)
+    assert scores["acc"] == pytest.approx(mean, abs=0.02)
+
+
+@pytest.mark.data
+def test_the_minimizer_never_raises_the_objective_on_real_views(data_home):
+    bunch = load_benchmark("handwritten_2v", data_home=data_home)
+    model = AWMVC(10, weight_power=1.0, n_init=1, random_state=0).fit(bunch.data)
     assert np.diff(model.objective_history_).max() <= 1e-6 * model.objective_history_[-1]

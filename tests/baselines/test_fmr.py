@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 
 from manyview.baselines._base import Budget
-from manyview.baselines._low_rank import shrink_columns, threshold
+from manyview.baselines._low_rank import RowSums, largest_norm, shrink_columns, threshold
 from manyview.baselines._spectral import kernel_spectrum, spectral_rows
 from manyview.baselines.fmr import FMR
 from manyview.exceptions import ConvergenceWarning, DeclinedError
@@ -65,7 +65,7 @@ def augmented_lagrangian(H, kernel, model, n_iter):
     return Z, steps
 
 
-@pytest.mark.filterwarnings("ignore:The residual:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:The row sums:sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("lam2", [1e-6, 1e-3])
 def test_shortcuts_give_the_published_iterations(lam2):
     """Powers for steps, H at rest after the first iteration, Z = WC: the same Z to the end."""
@@ -75,8 +75,8 @@ def test_shortcuts_give_the_published_iterations(lam2):
     expected, steps = augmented_lagrangian(H, kernel_of(views), model, 40)
     kernel = kernel_spectrum(views, NO_LIMIT)
     grown = model._grow(H, kernel.values / 29**2, kernel.vectors)
-    _, s, Wt = linalg.svd(grown, full_matrices=False)
-    found = Wt.T @ model._express(s[:, None], Wt, NO_LIMIT)
+    U, s, Wt = linalg.svd(grown, full_matrices=False)
+    found = Wt.T @ model._express(s[:, None], Wt, RowSums(U, Wt.T), NO_LIMIT)
     assert steps == [model.n_steps_] + [0] * 39
     assert model.n_steps_ > 5
     assert found == pytest.approx(expected, abs=1e-6)
@@ -120,7 +120,7 @@ def test_coefficients_solve_their_problem():
     s = np.array([[40.0], [9.0], [2.0], [0.5]])
     A = np.linalg.qr(rng.normal(size=(20, 4)))[0].T
     model = FMR(3, lam1=1e-3, lam2=2e-4, tol=1e-9)
-    C = model._express(s, A, NO_LIMIT)
+    C = model._express(s, A, RowSums(np.eye(4), A.T), NO_LIMIT)
 
     def cost(C):
         errors = np.linalg.norm(s * (A - C), axis=0).sum()
@@ -168,8 +168,18 @@ def test_blobs_are_found_and_constraints_hold(quirks):
     assert model.n_features_in_ == 15
 
 
+def test_the_stop_is_by_row_sums_as_in_the_program(rng):
+    """Of n × n arrays whose largest entry is far below what their rows add up to."""
+    U, W = (np.linalg.qr(rng.normal(size=(n, 4)))[0] for n in (4, 50))
+    rests = rng.normal(size=(4, 50)), rng.normal(size=(4, 50))
+    exact = max(np.abs(A @ rest).sum(axis=1).max() for A, rest in zip((U, W), rests, strict=True))
+    assert exact > 5 * largest_norm(rests)
+    assert not RowSums(U, W).are_below(rests, 0.999 * exact)
+    assert RowSums(U, W).are_below(rests, 1.001 * exact)
+
+
 def test_reaching_the_cap_is_told():
-    with pytest.warns(ConvergenceWarning, match="after max_iter=5 iterations, above tol=0.0001"):
+    with pytest.warns(ConvergenceWarning, match="not below tol=0.0001 after max_iter=5 iterations"):
         model = FMR(3, max_iter=5, random_state=0).fit(make_views()[0])
     assert model.residual_history_[-1] > model.tol
 

@@ -5,7 +5,8 @@ from sklearn.base import clone
 
 from manyview.baselines.fpmvs import FPMVS
 from manyview.exceptions import DeclinedError
-from manyview.metrics import clustering_accuracy
+from manyview.metrics import clustering_accuracy, evaluate
+from manyview.study.execution import kmeans_scores
 
 
 def make_views(seed, n=120, k=3, widths=(9, 12)):
@@ -78,7 +79,7 @@ def test_csr_and_float32_views_give_the_objective_of_dense_ones():
 def test_a_view_narrower_than_the_clusters_is_taken():
     """AᵀA = I cannot hold: the graph solves a singular program, and J still does not rise."""
     views, _ = make_views(6, k=4, widths=(2, 9))
-    model = FPMVS(4, random_state=0).fit(views)
+    model = FPMVS(4, quirks=False, random_state=0).fit(views)
     assert [W.shape for W in model.bases_] == [(2, 2), (9, 2)]
     assert np.diff(model.objective_history_).max() <= 1e-8 * model.objective_history_[0]
 
@@ -97,16 +98,24 @@ def test_parameters_are_checked(wrong):
         FPMVS(3, **wrong).fit(make_views(0)[0])
 
 
-# Over 50 k-means runs from random rows: 0.710±0.075 and 0.427±0.009 with the quirks; the paper's
-# table has 0.6708±0.0470 and 0.4242±0.0120. The first steps factor matrices of low rank, whose
-# polar factor is not unique: which SVD is used moves handwritten_2v between 0.76 and 0.80.
-@pytest.mark.data
-@pytest.mark.parametrize(("name", "k", "floor"), [("handwritten_2v", 10, 0.62), ("bdgp", 5, 0.41)])
-def test_public_data_with_the_quirks_of_the_program(name, k, floor, data_home):
+def read(data_home, name):
     with np.load(data_home / f"{name}.npz") as file:
         views = [file[key] for key in ("view_0", "view_1", "view_2") if key in file]
-        y = file["y"]
-    labels = FPMVS(k, quirks=True, random_state=0).fit_predict(views)
-    assert clustering_accuracy(y, labels) > floor
-    history = FPMVS(k, random_state=0).fit(views).objective_history_
+        return views, file["y"]
+
+
+@pytest.mark.data
+def test_the_program_is_met(data_home):
+    """Its mean over 50 single k-means runs on bdgp is 0.4238, the paper's 0.4242."""
+    views, y = read(data_home, "bdgp")
+    model = FPMVS(5, n_init=1, random_state=0).fit(views)
+    assert kmeans_scores(model.embedding_, y, 50)["acc"] == pytest.approx(0.4238, abs=0.01)
+
+
+@pytest.mark.data
+def test_without_quirks_the_objective_falls_on_real_views(data_home):
+    """On handwritten_2v the program's ACC is 0.73 or 0.64, by the driver of its SVD."""
+    views, y = read(data_home, "handwritten_2v")
+    assert evaluate(y, FPMVS(10, n_init=1, random_state=0).fit_predict(views))["acc"] > 0.6
+    history = FPMVS(10, quirks=False, n_init=1, random_state=0).fit(views).objective_history_
     assert np.diff(history).max() <= 1e-12 * history[0]

@@ -172,7 +172,7 @@ def test_it_finds_the_blobs_and_keeps_its_constraints(blobs):
 
 def test_learned_weights_favor_narrow_views_of_z_scores(blobs):
     """The loss of z-scores grows with the number of features, and weights are its inverses."""
-    model = OPMC(4, random_state=0).fit(blobs[0])
+    model = OPMC(4, weighting="learned", random_state=0).fit(blobs[0])
     assert model.view_weights_.argmax() == 2
     assert model.view_weights_.argmin() == 1
 
@@ -222,22 +222,25 @@ def test_parameters_are_checked(blobs, wrong):
         OPMC(4, **wrong).fit(blobs[0])
 
 
-# The published table: 0.7670 and 0.4836, from one start each. Starts differ by 0.06 and 0.03 (one
-# standard deviation of 60), so the mean of ten must lie within 0.08 of it.
-PUBLISHED = {"handwritten_2v": (10, 0.7670), "bdgp": (5, 0.4836)}
+# Mean of 100 starts of the authors' program. They differ by 0.06 and 0.01 (one standard deviation),
+# so the mean of ten of ours must lie within 0.06 of it.
+PROGRAM = {"handwritten_2v": (10, 0.7008), "bdgp": (5, 0.4564)}
 
 
 @pytest.mark.data
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PUBLISHED)
-def test_equal_weights_come_near_the_published_table(name, data_home):
+@pytest.mark.parametrize("name", PROGRAM)
+def test_single_starts_are_those_of_the_program(name, data_home):
     bunch = load_benchmark(name, data_home=data_home)
-    k, expected = PUBLISHED[name]
-    found = [
-        clustering_accuracy(
-            bunch.target,
-            OPMC(k, weighting="equal", n_init=1, random_state=seed).fit_predict(bunch.data),
-        )
-        for seed in range(10)
-    ]
-    assert np.mean(found) == pytest.approx(expected, abs=0.08)
+    k, expected = PROGRAM[name]
+    starts = (OPMC(k, n_init=1, random_state=seed).fit_predict(bunch.data) for seed in range(10))
+    found = [clustering_accuracy(bunch.target, labels) for labels in starts]
+    assert np.mean(found) == pytest.approx(expected, abs=0.06)
+
+
+@pytest.mark.data
+def test_the_lowest_of_many_starts_is_that_of_the_program(data_home):
+    """The lowest of 100 starts of the program has ACC 0.4600, the paper 0.4836."""
+    bunch = load_benchmark("bdgp", data_home=data_home)
+    labels = OPMC(5, random_state=0).fit_predict(bunch.data)
+    assert clustering_accuracy(bunch.target, labels) == pytest.approx(0.46, abs=0.01)

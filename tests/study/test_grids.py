@@ -1,11 +1,19 @@
 """The oracle: one point of the grid for all runs of a method, chosen anew for each metric."""
 
+import inspect
 import math
 
 import pandas as pd
 import pytest
 
-from manyview.study.grids import at_best_point, best_of_grid
+from manyview.baselines import BASELINES
+from manyview.study.grids import (
+    PROGRAMS,
+    at_best_point,
+    best_of_grid,
+    program_grid,
+    published_grids,
+)
 from manyview.study.reproduction.tables import METRICS, oracle_table
 
 
@@ -56,3 +64,15 @@ def test_a_seed_without_a_result_keeps_its_row():
     assert shown["acc"].mean() == pytest.approx(0.5)
     gone = best_of_grid(rows_of([(0, 1.0, math.nan, 0.0), (0, 2.0, math.nan, 0.0)]), ("acc",))
     assert list(gone["status"]) == ["failed"]
+
+
+def test_each_point_of_a_programs_grid_is_one_that_the_method_takes():
+    for name, parameters in PROGRAMS.items():
+        grid = program_grid(name)
+        assert len(grid) == len(published_grids().get(name, [{}]))
+        for point in grid:
+            assert parameters.items() <= point.items()
+            takes = inspect.signature(BASELINES[name]).parameters
+            assert set(point) <= set(takes)
+    assert all(point["n_init"] == 1 for point in program_grid("lmvsc", n_init=1))
+    assert program_grid("fpmvs") == [{}]

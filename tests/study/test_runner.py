@@ -14,6 +14,7 @@ import pytest
 
 from manyview.study import Conditions, find_method, run_benchmark
 from manyview.study import runner as runner_module
+from manyview.study.execution import kmeans_scores
 from manyview.study.methods import VERSIONS
 from manyview.study.runner import plan
 
@@ -36,6 +37,27 @@ def test_a_row_says_what_was_run_and_what_came_out(sets, tmp_path):
     assert len(stored) == len(pd.read_csv(tmp_path / "out" / "rows.csv")) == 8
     labels = np.load(tmp_path / "out" / "labels" / f"{rows['key'][0]}.npy")
     assert labels.shape == (40,)
+
+
+def test_scores_of_single_kmeans_runs_are_means_with_their_deviation(sets, tmp_path):
+    """Of one embedding, in the order of the shuffled rows; a run of its own for the cache."""
+    methods = [find_method("smvsc")]
+    plain = Conditions(seeds=(0,))
+    several = Conditions(seeds=(0,), n_kmeans=7)
+    first = run_benchmark(["a"], methods, tmp_path, conditions=plain)
+    rows = run_benchmark(["a"], methods, tmp_path, conditions=several)
+    assert rows["key"][0] != first["key"][0]
+    assert rows["n_kmeans"][0] == 7
+    assert 0 < rows["acc"][0] <= 1
+    assert 0 <= rows["acc_std"][0] < 0.5
+    assert "acc_std" not in first
+
+
+def test_kmeans_scores_are_those_of_each_run():
+    corners = np.repeat(np.eye(3), 10, axis=0)
+    scores = kmeans_scores(corners, np.repeat(np.arange(3), 10), 5)
+    assert 0.6 < scores["acc"] <= 1  # random rows of one cluster may be both of the seeds
+    assert (scores["acc"] == 1) == (scores["acc_std"] == 0)
 
 
 @pytest.mark.slow

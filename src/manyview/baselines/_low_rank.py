@@ -11,6 +11,8 @@ from scipy import linalg
 
 from manyview.utils.types import FloatArray
 
+_BLOCK = 512  # rows of an n × n product at a time
+
 
 @dataclass(frozen=True)
 class State:
@@ -24,8 +26,8 @@ class State:
 
 def iterate(
     before: State, s: FloatArray, A: FloatArray, mu: float, lams: tuple[float, float]
-) -> tuple[State, float, float]:
-    """Update J, C, E and the multipliers; return also objective and largest residual."""
+) -> tuple[State, float, tuple[FloatArray, FloatArray]]:
+    """Update J, C, E and the multipliers; return also objective and both residuals."""
     lam1, lam2 = lams
     J, nuclear = threshold(before.C + before.Y2 / mu, lam1 / mu)
     pull = s * (s * A - before.E + before.Y1 / mu)
@@ -35,8 +37,40 @@ def iterate(
     rest1, rest2 = errors - E, C - J
     following = State(C, E, before.Y1 + mu * rest1, before.Y2 + mu * rest2)
     objective = lam1 * nuclear + lam2 * float(_column_norms(E).sum())
-    residual = max(float(_column_norms(rest).max()) for rest in (rest1, rest2))
-    return following, objective, residual
+    return following, objective, (rest1, rest2)
+
+
+def largest_norm(residuals: tuple[FloatArray, FloatArray]) -> float:
+    """Largest norm of a column of both residuals."""
+    return max(float(_column_norms(rest).max()) for rest in residuals)
+
+
+class RowSums:
+    """The largest row sums ‖UR₁‖_∞ and ‖WR₂‖_∞ of absolute values, by which the program stops.
+
+    WR₂ is n × n, so they are computed only where ‖R‖/√rows, which bounds them from below, times
+    their last ratio to it, is small enough.
+    """
+
+    def __init__(self, U: FloatArray, W: FloatArray) -> None:
+        self._bases = U, W  # with orthonormal columns
+        self._ratio = 1.0
+
+    def are_below(self, residuals: tuple[FloatArray, FloatArray], tol: float) -> bool:
+        """Whether both are below `tol`."""
+        pairs = list(zip(self._bases, residuals, strict=True))
+        bound = max(float(np.linalg.norm(rest)) / len(basis) ** 0.5 for basis, rest in pairs)
+        if bound * self._ratio >= tol:
+            return False
+        found = max(_largest_row_sum(basis, rest) for basis, rest in pairs)
+        self._ratio = found / bound if bound > 0 else 1.0
+        return found < tol
+
+
+def _largest_row_sum(basis: FloatArray, rest: FloatArray) -> float:
+    """max_i Σ_j |(BR)_ij|, a block of rows at a time."""
+    blocks = (basis[i : i + _BLOCK] for i in range(0, len(basis), _BLOCK))
+    return max(float(np.abs(rows @ rest).sum(axis=1).max()) for rows in blocks)
 
 
 def threshold(A: FloatArray, by: float) -> tuple[FloatArray, float]:

@@ -20,7 +20,7 @@ _MAX_PASSES = 50
 _FIRST_LAM = 0.1
 _SLACK = 1e-7  # of a sum of eigenvalues
 _SMALL = 200  # anchors; below, a dense decomposition is as fast as Lanczos'
-_FIRST_DEGREES = (1.0, 10.0)  # D₁ and D₂ of the released program in its first pass
+_FIRST_DEGREES = (1.0, 0.01)  # in its first pass, the program takes U and 10 V for U/√d₁ and V/√d₂
 
 
 @dataclass(frozen=True)

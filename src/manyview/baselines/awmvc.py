@@ -4,9 +4,9 @@ X. Wan et al., "Auto-weighted Multi-view Clustering for Large-scale Data", AAAI 
 Artificial Intelligence, 2023.
 
 Objective, over m spaces of k, 2k, ..., mk dimensions, Z_pᵀZ_p = I, FᵀF = I, W_pᵀW_p = I, α on the
-simplex, β ≥ 0 of norm one::
+simplex, β ≥ 0 of norm one, and for each space view weights w_p on the simplex::
 
-    J = ½ Σ_p α_p² Σ_v ‖X_v − Z_p H_pvᵀ‖² / V² − Σ_p β_p tr(W_p Fᵀ Z_p)
+    J = ½ Σ_p α_p² Σ_v w_pv² ‖X_v − Z_p H_pvᵀ‖² − Σ_p β_p tr(W_p Fᵀ Z_p)
 
 F (n × k) is the consensus; its rows, scaled to norm one, are clustered by k-means.
 
@@ -15,14 +15,16 @@ memory is O(n D) in addition to the scaled views.
 
 Differences from the published program:
 
-1. It takes α_p ∝ e_p^(−1/2), e_p being what α_p² multiplies (``weight_power=0.5`` does); the
-   minimizer is 1/e_p, the default.
+1. There are two. The first release learns the view weights (``weighting="learned"``), and gives
+   the values that later papers print for AWMVC; the present one keeps them at 1/V, the default.
 2. Z_p starts as the unit vectors of the first pk samples, so the result depends on the order of
    the rows, and the public files are sorted by class. ``init="random"`` takes samples at random.
-3. It reports the best of 50 k-means runs for each metric, given the true labels; the papers report
+3. Both take weights ∝ e^(−1/2), e being what the squared weight multiplies. So does the default;
+   ``weight_power=1`` is the minimizer, with which J never rises.
+4. It reports the best of 50 k-means runs for each metric, given the true labels; the papers report
    means. We keep the run with the lowest inertia of `n_init`.
-4. With fewer than pk samples, a space has as many dimensions as there are samples.
-5. Negative entries of β are set to zero; the program keeps them.
+5. With fewer than pk samples, a space has as many dimensions as there are samples.
+6. Negative entries of β are set to zero; the program keeps them.
 """
 
 from __future__ import annotations
@@ -54,9 +56,12 @@ class AWMVC(Baseline):
         Number of clusters, k.
     n_spaces : int, default=3
         Number of latent spaces, m; they have k, 2k, ..., mk dimensions.
-    weight_power : float, default=1.0
-        The weight of a space is its loss to the power of minus this. 1 is the minimizer, 0.5 the
-        value of the published program; with values other than 1 the objective may increase.
+    weighting : {"equal", "learned"}, default="equal"
+        Weights of the views in each space: equal, as in the present program, or learned, as in its
+        first release.
+    weight_power : float, default=0.5
+        A weight is the loss that it multiplies to the power of minus this. 0.5 is the value of the
+        published program, 1 the minimizer; with other values the objective may increase.
     init : {"identity", "random"}, default="identity"
         Samples that the spaces start from: the first ones, as published, or random ones.
     scale : None, "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list of these, default="z"
@@ -84,6 +89,8 @@ class AWMVC(Baseline):
         Consensus F with rows of norm one, which k-means clusters.
     space_weights_ : array of shape (n_spaces,)
         Weight of the reconstruction from each space, α.
+    view_weights_ : array of shape (n_views, n_spaces)
+        Weight of each view in each space, w; they sum to one in a space.
     consensus_weights_ : array of shape (n_spaces,)
         Weight of each space in the consensus, β.
     objective_history_ : array of shape (n_iter,)
@@ -106,7 +113,8 @@ class AWMVC(Baseline):
     """
 
     n_spaces: int = param(3, COUNT)
-    weight_power: float = param(1.0, number(above=0))
+    weighting: Literal["equal", "learned"] = param("equal", one_of("equal", "learned"))
+    weight_power: float = param(0.5, number(above=0))
     init: Literal["identity", "random"] = param("identity", one_of("identity", "random"))
     scale: Scale = param("z", scale_option())
     n_init: int = param(10, COUNT)
@@ -124,12 +132,14 @@ class AWMVC(Baseline):
             first = rng.choice(n, dims[-1], replace=False)
         with limit_threads(None, float(n) * sum(data.n_features) * sum(dims)):
             Z = _unit_vectors(first, n, dims)
-            states = _states(views, Z, dims, self.n_clusters, self.weight_power)
+            rule = _Rule(self.weight_power, self.weighting == "learned")
+            states = _states(views, Z, dims, self.n_clusters, rule)
             state, history = self._sweep_to_convergence(states, budget)
             self.embedding_ = unit_rows(state.consensus)
         kmeans = best_kmeans(self.embedding_, self.n_clusters, self.n_init, rng, budget)
         self.labels_ = kmeans.labels_
         self.space_weights_ = state.alpha
+        self.view_weights_ = state.shares
         self.consensus_weights_ = state.beta
         self.objective_history_ = np.array(history)
         self.n_iter_ = len(history)
@@ -149,6 +159,14 @@ class AWMVC(Baseline):
 
 
 @dataclass(frozen=True)
+class _Rule:
+    """How the weights follow the losses."""
+
+    power: float  # a weight is proportional to its loss to the power of minus this
+    learns_views: bool
+
+
+@dataclass(frozen=True)
 class _State:
     """State after one iteration; the spaces are concatenated."""
 
@@ -157,55 +175,68 @@ class _State:
     rotations: list[FloatArray]  # p: (d_p, k), W_p
     consensus: FloatArray  # (n, k), F
     alpha: FloatArray  # (m,)
+    shares: FloatArray  # (V, m), w_pv
     beta: FloatArray  # (m,)
     objective: float
 
 
 def _states(
-    views: list[Rows], Z: FloatArray, dims: list[int], k: int, power: float
+    views: list[Rows], Z: FloatArray, dims: list[int], k: int, rule: _Rule
 ) -> Iterator[_State]:
-    """Alternate H, F, W, Z, α and β endlessly, from Z, W = I and equal weights."""
+    """Alternate H, F, W, Z, w, α and β endlessly, from Z, W = I and equal weights."""
     V, m = len(views), len(dims)
-    sum_squares = sum(float(np.einsum("ij,ij->i", X, X).sum(dtype=np.float64)) for X in views)
+    sum_squares = [float(np.einsum("ij,ij->i", X, X).sum(dtype=np.float64)) for X in views]
     W = [np.eye(d_p, k) for d_p in dims]
-    alpha, beta = np.full(m, 1 / m), np.full(m, m**-0.5)
+    alpha, shares, beta = np.full(m, 1 / m), np.full((V, m), 1 / V), np.full(m, m**-0.5)
     H = [_times(X.T, Z) for X in views]
     while True:
         F = polar(Z @ np.vstack([b * W_p for b, W_p in zip(beta, W, strict=True)]))
         W = [polar(Z_p.T @ F) for Z_p in _by_space(Z, dims)]
-        Z = _update_Z(views, H, alpha, beta, F @ np.hstack([W_p.T for W_p in W]), dims)
+        target = F @ np.hstack([b * W_p.T for b, W_p in zip(beta, W, strict=True)])
+        Z = _update_Z(views, H, alpha * shares, target, dims)
         cross = [_times(X.T, Z) for X in views]
-        explained = sum(((2 * C - H_v) * H_v).sum(axis=0) for C, H_v in zip(cross, H, strict=True))
-        loss = (sum_squares - np.array([part.sum() for part in _by_space(explained, dims)])) / V**2
+        loss = _losses(sum_squares, cross, H, dims)
+        if rule.learns_views:
+            shares = _weights(loss, rule.power)
         trace = np.array(
             [((Z_p.T @ F) * W_p).sum() for Z_p, W_p in zip(_by_space(Z, dims), W, strict=True)]
         )
-        alpha, beta = _update_alpha(loss, power), _update_beta(trace)
-        objective = float(alpha**2 @ loss / 2 - beta @ trace)
-        yield _State(H, Z, W, F, alpha, beta, objective)
+        by_space = (shares**2 * loss).sum(axis=0)
+        alpha, beta = _weights(by_space, rule.power), _update_beta(trace)
+        objective = float(alpha**2 @ by_space / 2 - beta @ trace)
+        yield _State(H, Z, W, F, alpha, shares, beta, objective)
         H = cross  # H_pv = X_vᵀ Z_p
+
+
+def _losses(
+    sum_squares: list[float], cross: list[FloatArray], bases: list[FloatArray], dims: list[int]
+) -> FloatArray:
+    """e_pv = ‖X_v − Z_p H_pvᵀ‖², (V, m); `cross` is X_vᵀ Z_p."""
+    explained = [((2 * C - H) * H).sum(axis=0) for C, H in zip(cross, bases, strict=True)]
+    parts = [[part.sum() for part in _by_space(one, dims)] for one in explained]
+    losses: FloatArray = np.maximum(np.array(sum_squares)[:, None] - np.array(parts), 0)
+    return losses
 
 
 def _update_Z(
     views: list[Rows],
     bases: list[FloatArray],
-    alpha: FloatArray,
-    beta: FloatArray,
-    target: FloatArray,  # (n, D): F W_pᵀ
+    weights: FloatArray,  # (V, m): α_p w_pv
+    target: FloatArray,  # (n, D): β_p F W_pᵀ
     dims: list[int],
 ) -> FloatArray:
-    """Z_p = polar(α_p² Σ_v X_v H_pv / V² + β_p F W_pᵀ)."""
-    space = np.repeat(np.arange(len(dims)), dims)  # (D,)
-    B = beta[space] * target
-    for X, H in zip(views, bases, strict=True):
-        B += _times(X, H * (alpha[space] / len(views)) ** 2)
+    """Z_p = polar(Σ_v (α_p w_pv)² X_v H_pv + β_p F W_pᵀ)."""
+    B = target.copy()
+    for X, H, shares in zip(views, bases, weights, strict=True):
+        B += _times(X, H * np.repeat(shares, dims) ** 2)
     return np.hstack([polar(B_p) for B_p in _by_space(B, dims)])
 
 
-def _update_alpha(loss: FloatArray, power: float) -> FloatArray:
-    """α_p ∝ e_p^(−power)."""
+def _weights(loss: FloatArray, power: float) -> FloatArray:
+    """Weights ∝ e^(−power), which sum to one over the first axis."""
     floor = 1e-12 * loss.max() + np.finfo(float).tiny
-    return np.asarray(softmax(-power * np.log(np.maximum(loss, floor))))
+    weights: FloatArray = softmax(-power * np.log(np.maximum(loss, floor)), axis=0)
+    return weights
 
 
 def _update_beta(trace: FloatArray) -> FloatArray:

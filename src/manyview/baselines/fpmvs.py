@@ -13,7 +13,8 @@ k-means of the normalized rows of the left singular vectors of Z gives the label
 Complexity: an iteration takes O(n k Σ_v d_v) time and one pass over the rows; memory is O(n k)
 in addition to the views, which are scaled in blocks and never copied.
 
-Differences of the published program, which ``quirks=True`` follows:
+Differences of the published program from this objective; it is the default, and ``quirks=False``
+minimizes J instead, which separates the classes of the public files less well:
 
 1. It forms the targets f_i = Σ_v AᵀW_vᵀx_vi of z_i without the weights a_v², so its update of Z is
    not a minimizer, and J can increase.
@@ -27,6 +28,8 @@ Differences of ours from the program in both cases:
    Where they are fewer than k, AAᵀ = I takes the place of AᵀA = I; see SMVSC.
 5. Both start from W_v = I, which uses only the first k features. If these are zero in every view,
    like the corners of images, rounding errors determine the next W_v; ours are then k samples.
+   Where few of them vary, the next W_v is the polar factor of a matrix of low rank, and rounding
+   decides, too: the LAPACK driver moves the program's ACC on handwritten_2v from 0.73 to 0.64.
 """
 
 from dataclasses import dataclass
@@ -46,7 +49,7 @@ class FPMVS(UnifiedAnchorClusterer):
     ----------
     n_clusters : int, default=8
         Number of clusters, k, of anchors, and of dimensions of their space.
-    quirks : bool, default=False
+    quirks : bool, default=True
         Follow the released program where it deviates from the objective.
     scale : {"z", None}, default="z"
         Standardize the features, as the released program does, or use the views as given.
@@ -102,7 +105,7 @@ class FPMVS(UnifiedAnchorClusterer):
     array([ True,  True,  True, False, False, False])
     """
 
-    quirks: bool = param(False, FLAG)
+    quirks: bool = param(True, FLAG)
     scale: Scale = param("z", one_of("z", None))
     max_iter: int = param(20, COUNT)
     tol: float = param(0.0, number(least=0))

@@ -16,9 +16,9 @@ scaled views.
 
 Differences from the published program:
 
-1. It keeps the view weights equal (``weighting="equal"``). The default is the minimum over α, an
-   update that the program contains but does not use. The loss of z-scores grows with the number
-   of features, so the view with the fewest features gets the largest weight.
+1. It keeps the view weights equal, and so does the default. ``weighting="learned"`` takes the
+   minimum over α, an update that the program contains but does not use. The loss of z-scores grows
+   with the number of features, so there the view with the fewest features gets the largest weight.
 2. It seems to standardize each sample over its features (``scale="row-z"`` does). The
    default, features over samples, is closer to the published tables.
 3. An empty cluster stays, with its center at the origin (``fill_empty=False`` does). Ours takes
@@ -56,8 +56,8 @@ class OPMC(Baseline):
     ----------
     n_clusters : int, default=8
         Number of clusters, k.
-    weighting : {"learned", "equal"}, default="learned"
-        Weights of the views, as derived in the paper, or equal, as in the published program.
+    weighting : {"equal", "learned"}, default="equal"
+        Weights of the views: equal, as in the published program, or as derived in the paper.
     scale : None, "row-z", "auto", "unit", "l2", "sqrt-l2", "z", "z-l2" or a list, default="z"
         Scaling of the views; see OMVCDR. "row-z" standardizes each sample over its features.
     fill_empty : bool, default=True
@@ -106,7 +106,7 @@ class OPMC(Baseline):
     [1, 1, 2]
     """
 
-    weighting: Literal["learned", "equal"] = param("learned", one_of("learned", "equal"))
+    weighting: Literal["equal", "learned"] = param("equal", one_of("equal", "learned"))
     scale: Scale = param("z", scale_option("row-z"))
     fill_empty: bool = param(True, FLAG)
     n_init: int = param(10, COUNT)

@@ -16,9 +16,10 @@ lives on the edges of the B_v, at most 10 V per sample.
 
 Differences from the published program:
 
-1. In the first pass over P it takes the scalars 1 and 10 for the degrees of samples and anchors,
-   and if a pass gives too many components, it tries to return to the previous vectors, but has
-   overwritten them. The default follows the formula, ``quirks=True`` the program.
+1. In the first pass over P it multiplies the vectors of samples by 1 and those of anchors by 10,
+   where the formula divides them by the roots of the degrees. If a pass gives too many components,
+   it tries to return to the previous vectors, but has overwritten them. The default follows the
+   formula, ``quirks=True`` the program.
 2. It takes m = n/2 anchors, and dense matrices of n × m and m × m. We take as many, but at most
    5000, the m of n = 10 000: distances to anchors, O(n m), would otherwise be quadratic in n and
    dominate the running time. `n_anchors` sets any number.

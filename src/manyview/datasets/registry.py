@@ -18,6 +18,12 @@ class PaperSet:
     remark: str = ""
     aliases: tuple[str, ...] = ()
 
+    @property
+    def files(self) -> str:
+        """The usual names of its file, in words."""
+        *first, last = (f"{self.file}.npz", *(f"{alias}.mat" for alias in self.aliases))
+        return f"{', '.join(first)} or {last}" if first else last
+
     def difference(self, n_samples: int, n_views: int, n_classes: int) -> str:
         """Differences between the sizes of a file and table I; empty if there are none."""
         ours = {"samples": n_samples, "views": n_views, "classes": n_classes}
@@ -40,7 +46,7 @@ PAPER_SETS = (
     PaperSet("BDGP", "bdgp", 2500, 3, 5, "", ("BDGP_fea", "BDGP_3Views")),
     PaperSet(
         *("Hdigit", "hdigit", 10000, 2, 10),
-        "a public file; the authors' may differ in scale",
+        "a public file; the paper's ablation comes out on it to four digits",
         ("Hdigit_fea", "Hdigit_2Views"),
     ),
     PaperSet("AWA", "awa", 30475, 6, 50, "", ("AwA_fea", "AwA_6Views")),
@@ -53,6 +59,10 @@ PAPER_SETS = (
         ("YTF20_4", "YTF20_4Views", "YouTubeFace20", "YouTubeFace20_4Views"),
     ),
 )
+
+
+DERIVED_SETS = {"flower17_derived_7v": "flower17"}  # of other features than the paper's
+STAND_INS = ("scene15", "ccv", "mnist70k_4v")  # of the size or kind of AWA, YTF-10 and YTF-20
 
 
 def find_paper_set(name: str) -> PaperSet | None:

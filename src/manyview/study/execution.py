@@ -15,10 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import sklearn
 from numpy.typing import NDArray
+from sklearn.cluster import KMeans
 
 from manyview._version import __version__
+from manyview.baselines._finish import unit_rows
 from manyview.data.views import MultiViewData
 from manyview.datasets import load_benchmark
 from manyview.exceptions import DeclinedError, ViewError
@@ -45,6 +48,7 @@ class Run:
     memory_limit: float | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)  # a point of the method's grid
     content: str | None = None  # digest of the data set
+    n_kmeans: int = 0  # if not 0: the scores are means over so many k-means runs of the embedding
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -58,6 +62,7 @@ class Run:
             "seed": self.seed,
             "rows": self.rows,
             "missing_rate": self.missing_rate,
+            **({"n_kmeans": self.n_kmeans} if self.n_kmeans else {}),
         }
 
     @property
@@ -134,6 +139,7 @@ def _measure(
     labels[order] = np.unique(shuffled, return_inverse=True)[1]
     return {
         **evaluate(target, labels),
+        **(kmeans_scores(model.embedding_, target[order], run.n_kmeans) if run.n_kmeans else {}),
         "n_samples": len(target),
         "n_clusters_found": len(np.unique(labels)),
         "seconds": seconds,
@@ -142,6 +148,37 @@ def _measure(
         "objective": _last(model, "objective_history_", "inertia_"),
         "scaling": scaling_of(model),
     }, labels
+
+
+def kmeans_scores(
+    embedding: NDArray[Any], target: NDArray[np.int64], n_runs: int
+) -> dict[str, float]:
+    """Mean and standard deviation of the scores of single k-means runs, as in the papers.
+
+    Runs start from random rows of the embedding, whose rows are scaled to norm one.
+
+    Parameters
+    ----------
+    embedding : array of shape (n_samples, n_dims)
+        What a method clusters at its end.
+    target : array of shape (n_samples,)
+        Known classes.
+    n_runs : int
+        Number of runs.
+
+    Returns
+    -------
+    dict of str to float
+        Means by the names of `evaluate`, deviations with ``_std`` after it.
+    """
+    rows, k = unit_rows(embedding), len(np.unique(target))
+    runs = (
+        KMeans(k, init="random", n_init=1, max_iter=100, random_state=seed).fit_predict(rows)
+        for seed in range(n_runs)
+    )
+    scores = pd.DataFrame([evaluate(target, labels) for labels in runs])
+    spread = scores.std(ddof=0).add_suffix("_std")
+    return {str(name): float(value) for name, value in [*scores.mean().items(), *spread.items()]}
 
 
 def scaling_of(model: Any) -> str:

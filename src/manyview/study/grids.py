@@ -27,6 +27,37 @@ def published_grids() -> dict[str, list[dict[str, Any]]]:
     }
 
 
+# Parameters of the programs behind the tables of the papers, where our defaults are others; the
+# first release of AWMVC and of SMVSC, which their printed values come from.
+PROGRAMS: dict[str, dict[str, Any]] = {
+    "awmvc": {"weighting": "learned"},
+    "fmr": {"quirks": True},
+    "lmvsc": {"quirks": True},
+    "opmc": {"n_init": 100},
+    "sfmc": {"quirks": True},
+    "smvsc": {"weight_power": 0.5},
+}
+
+
+def program_grid(method: str, *, n_init: int | None = None) -> list[dict[str, Any]]:
+    """Published grid of a method, with the parameters of its program.
+
+    Parameters
+    ----------
+    method : str
+        Name of a method.
+    n_init : int, optional
+        Number of final k-means runs; None: the default.
+
+    Returns
+    -------
+    list of dict
+        One empty point for a method without a grid.
+    """
+    more = PROGRAMS.get(method, {}) | ({} if n_init is None else {"n_init": n_init})
+    return [{**point, **more} for point in published_grids().get(method, [{}])]
+
+
 def resolved(point: Mapping[str, Any], n_clusters: int) -> dict[str, Any]:
     """A grid point with multiples of k replaced by numbers."""
     return {

@@ -26,6 +26,12 @@ OURS: dict[str, type] = {"omvcdr": OMVCDR, **BASELINES}
 # rows of earlier versions are then run again. A method that is not listed has version 1.
 VERSIONS: dict[str, int] = {
     "omvcdr": 2,
+    "awmvc": 2,
+    "fmr": 2,
+    "fpmvs": 2,
+    "opmc": 2,
+    "sfmc": 2,
+    "smvsc": 2,
     "published_omvcdr": 1,
     "two_step": 2,  # of the reproduction: the model without labels, then k-means
 }

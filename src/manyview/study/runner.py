@@ -44,6 +44,7 @@ class Conditions:
     time_limit: float | None = None
     memory_limit: float | None = None
     grids: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    n_kmeans: int = 0  # see `Run`
 
 
 def plan(
@@ -58,7 +59,7 @@ def plan(
     contents = {name: content_digest(name, data_home) for name in data}
     return [
         Run(name, method, seed, method.version, c.rows, rate, **limits, parameters=point,
-            content=contents[name])
+            content=contents[name], n_kmeans=c.n_kmeans)
         for name, seed, rate, method in product(data, c.seeds, c.missing_rates, methods)
         for point in c.grids.get(method.name, [{}])
     ]  # fmt: skip

@@ -12,7 +12,8 @@ from manyview.datasets import make_multiview_blobs
 PROGRAM = """
 import sys
 from pathlib import Path
-from manyview.study.reproduction import ReproduceRequest, reproduce
+from manyview.study.reproduction import ReproduceRequest, reproduce, scope
+scope.POWERS = (0, 3)  # few, to be short
 reproduce(ReproduceRequest(quick=True, methods=("published_omvcdr", "omvcdr")), Path(sys.argv[1]))
 """
 

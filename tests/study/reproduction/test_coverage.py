@@ -61,4 +61,4 @@ def test_needs_are_counted_on_the_sets_that_they_name():
     runs = {"oracle": ["first"], "order": ["first"]}
     assert Needs(runs).count(table, ["bdgp", "hdigit"]) == (2, 10)
     assert Needs(runs, ["bdgp"]).count(table, ["bdgp", "hdigit"]) == (1, 5)
-    assert Needs(runs, everywhere=True).count(table, ["bdgp"]) == (3, 15)
+    assert Needs(runs, ["mine"]).count(table, ["bdgp"]) == (1, 5)

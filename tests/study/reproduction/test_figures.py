@@ -22,6 +22,12 @@ def scores(**columns):
     return table.assign(mean=[0.25, math.nan, 0.75] * 2, **columns)
 
 
+def times():
+    table = scores(relative=[0.05, math.nan, 1.0] * 2).drop(columns="metric")
+    seconds = 2.0 * table["relative"]
+    return table.assign(seconds=seconds, low=seconds, high=seconds, n_runs=5)
+
+
 @pytest.fixture
 def tables():
     paper = {"paper_mean": [0.5, math.nan, 0.8] * 2}
@@ -33,7 +39,7 @@ def tables():
         "label_free": scores(),
         "ablation": scores(**paper),
         "order": pd.DataFrame(order),
-        "time": scores(relative=[0.05, math.nan, 1.0] * 2).drop(columns="metric"),
+        "time": times(),
         "objective": pd.DataFrame({**fall, "objective": [3.0, 2.0, 1.0]}),
         "sensitivity": pd.DataFrame(lams),
     }
@@ -53,7 +59,7 @@ def test_names_numbers_and_legends_are_text(tables):
     assert "the paper's value" not in texts(drawn["label_free"])
     assert {"rows shuffled", "0.7500", "no result"} <= set(texts(drawn["order"]))
     assert {"0.05×", "1×", "declined", "0.01"} <= set(texts(drawn["time"]))
-    assert {"0.01 %", "OMVCDR, published"} <= set(texts(drawn["objective"]))
+    assert {"75 %", "OMVCDR, published"} <= set(texts(drawn["objective"]))
     assert {"ACC", "NMI"} <= set(texts(drawn["sensitivity"]))
 
 

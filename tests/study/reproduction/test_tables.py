@@ -16,7 +16,6 @@ from manyview.study.reproduction.tables import (
     order_table,
     sensitivity_table,
     sets_table,
-    time_table,
 )
 
 BY_NAME = {one.name: one for one in PAPER_SETS}
@@ -122,14 +121,6 @@ def test_file_order_and_shuffled_rows_are_compared_each_at_its_best():
     assert (own["shuffled"], own["shuffled_std"]) == pytest.approx((0.8, 0.1))
     assert own["gain"] == pytest.approx(0.1)
     assert own["n_shuffles"] == 2
-
-
-def test_time_is_relative_to_the_published_method_and_empty_where_a_method_declined():
-    rows = [row(PUBLISHED, 0.5, seconds=2.0), row("x", 0.5, seconds=1.0), row("x", 0.4, seconds=3)]
-    table = time_table(pd.DataFrame([*rows, row("fmr", 0, status="declined")])).set_index("method")
-    assert table["relative"]["x"] == pytest.approx(1.0)
-    assert math.isnan(table["relative"]["fmr"])
-    assert table["status"]["fmr"] == "declined"
 
 
 def test_sensitivity_is_that_of_the_published_method_alone():

@@ -20,11 +20,10 @@ class Needs:
 
     runs: Mapping[str, Sequence[str]]  # methods by stage
     only: Sequence[str] = ()  # data sets, if not all of the paper's
-    everywhere: bool = False  # data sets that are not in the paper count, too
 
     def count(self, coverage: pd.DataFrame, sets: Sequence[str]) -> tuple[int, int]:
         """Runs that have ended, and all that are needed, on the given sets of the paper."""
-        own = coverage if self.everywhere else coverage[coverage["data"].isin(self.only or sets)]
+        own = coverage[coverage["data"].isin(self.only or sets)]
         n_done = n_needed = 0
         for stage, methods in self.runs.items():
             cells = own[(own["stage"] == stage) & own["method"].isin(methods)]
@@ -39,6 +38,7 @@ def coverage_table(
     traces: Mapping[str, pd.DataFrame],
     *,
     is_quick: bool,
+    is_cut: bool = False,
 ) -> pd.DataFrame:
     """Runs that have ended, of those that the whole study has.
 
@@ -53,6 +53,8 @@ def coverage_table(
     is_quick : bool
         Whether the rows are those of a quick study, whose limits are smaller: a run that was
         declined there may be done in the whole study.
+    is_cut : bool, default=False
+        Whether the clock of the study may have been over before all traces were made.
 
     Returns
     -------
@@ -79,11 +81,11 @@ def coverage_table(
         n_ended, has_declined = ended.get(key, (0, False))
         needed = n_ended if has_declined else n_needed
         found.append((*key, min(n_ended, needed), needed))
-    return pd.DataFrame([*found, *_traced(whole, traces, is_quick)], columns=COLUMNS)
+    return pd.DataFrame([*found, *_traced(whole, traces, is_quick or is_cut)], columns=COLUMNS)
 
 
 def _traced(
-    whole: Sequence[Part], traces: Mapping[str, pd.DataFrame], is_quick: bool
+    whole: Sequence[Part], traces: Mapping[str, pd.DataFrame], is_cut: bool
 ) -> list[tuple[str, str, str, int, int]]:
     """One run for each trace on each data set of the paper."""
     sets = {one.file: None for part in whole if part.stage == "ablation" for one in part.sets}
@@ -93,8 +95,8 @@ def _traced(
         "two_step": set(two_step["data"]),
     }
     return [
-        # only a quick study runs out of time; elsewhere, a trace that is not there has declined
-        (TRACE, data, method, int(data in found or not is_quick), 1)
+        # where no time was short, a trace that is not there has declined
+        (TRACE, data, method, int(data in found or not is_cut), 1)
         for data in sets
         for method, found in there.items()
     ]

@@ -14,11 +14,11 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from manyview.datasets.registry import PAPER_SETS
-from manyview.study.paper import paper_ablation, paper_results
+from manyview.datasets.registry import DERIVED_SETS, PAPER_SETS
+from manyview.study.paper import SHIFTED, paper_ablation, paper_results
 from manyview.study.reproduction.findings import SAME
 from manyview.study.reproduction.runs import ABLATION
-from manyview.study.reproduction.scope import ENDS_IN_KMEANS, PUBLISHED
+from manyview.study.reproduction.scope import ENDS_IN_KMEANS, PAPER_ITERATIONS, PUBLISHED, RIVALS
 from manyview.study.reproduction.tables import METRICS, complete, has_risen, records
 from manyview.study.reproduction.wording import count, listed, method_title
 
@@ -26,19 +26,13 @@ HOLDS = "holds"
 ONLY_SORTED = "holds only on sorted rows"
 FAILS = "does not hold"
 UNCHECKED = "could not be checked"
-RIVALS = ("fmr", "sfmc", "smvsc", "opmc", "fpmvs", "lmvsc", "awmvc")
+NOT_EMPIRICAL = "not empirical"
 ANCHORED = ("sfmc", "smvsc", "fpmvs", "lmvsc")
 HANDWRITTEN = "handwritten_2v"
 UCI_WIDTHS = ("240", "76", "216", "47", "64", "6")
 COLLAPSED = 0.95  # one space with a larger weight dominates the others
-PAPER_ITERATIONS = 40
 INSENSITIVE = 0.05  # largest range of ACC over λ that counts as insensitive
 FALLS = 0.005  # smallest decrease of ACC from one λ to the next that counts
-COMPARABLE = 10.0  # largest multiple of the median time of the compared methods
-CLOSE = 2.0  # times within this factor count as equal, since the machine may be shared
-TOO_CLOSE = f"Times within a factor of {CLOSE:g} are not told apart."
-SURE = 0.25  # largest standard error of a conclusive exponent
-MANY = 8  # data sets needed to fit exponents
 
 
 class Judgement(NamedTuple):
@@ -59,6 +53,15 @@ class Study:
     def sets(self) -> list[str]:
         """Files of the paper's data sets in the study, in its order."""
         return [one.file for one in PAPER_SETS if one.file in self.titles]
+
+    @cached_property
+    def derived(self) -> list[str]:
+        """Files with other features of the samples of a set of the paper that was not found."""
+        return [
+            file
+            for file, of in DERIVED_SETS.items()
+            if file in self.titles and of not in self.titles
+        ]
 
     @cached_property
     def board(self) -> pd.DataFrame:
@@ -121,7 +124,7 @@ def to_verdict(file: Sequence[Outcome], shuffled: Sequence[Outcome] | None = Non
     return UNCHECKED if None in shuffled else HOLDS
 
 
-def _judged(
+def judged(
     found: Sequence[tuple[Outcome, str]],
     evidence: str,
     nothing: str,
@@ -134,9 +137,13 @@ def _judged(
     return Judgement(to_verdict([outcome for outcome, _ in found]), text)
 
 
-def not_here(why: str) -> Judge:
-    """Return a judge that states why a claim cannot be checked."""
-    return lambda _: Judgement(UNCHECKED, why)
+def waits_for(file: str) -> str:
+    """What would decide a claim about a set of the paper that was not found."""
+    one = next(one for one in PAPER_SETS if one.file == file)
+    return (
+        f"{one.name} was not found or not chosen. A file {one.files} with its views and labels "
+        f"decides it: `manyview reproduce --data FOLDER`, where FOLDER has it."
+    )
 
 
 def ahead(
@@ -162,8 +169,9 @@ def ahead(
 
     def judge(study: Study) -> Judgement:
         sets = [data for data in study.sets if not only or data in only]
+        sets = sets or [data for data in study.derived if DERIVED_SETS[data] in only]
         if not sets:
-            return Judgement(UNCHECKED, "The set was not found or not chosen.")
+            return Judgement(UNCHECKED, waits_for(only[0]) if only else "No set was found.")
         duels = [_Duel(study, data, rivals, ours) for data in sets]
         duels = [one for one in duels if len(one.rivals) or not one.is_whole]
         if not any(len(one.rivals) for one in duels):
@@ -172,6 +180,8 @@ def ahead(
         text = "; ".join(one.text(len(rivals) > 1) for one in duels)
         if not only:
             text += "." + _further(study, rivals, ours) + _in_paper(rivals, ours)
+        if set(sets) & set(study.derived):
+            text = f"On derived features, which are not the paper's. {text}"
         return Judgement(to_verdict(*orders), text.removesuffix(".") + ".")
 
     return judge
@@ -220,15 +230,20 @@ class _Duel:
 def _further(study: Study, rivals: Sequence[str], ours: str) -> str:
     """The outcome on data sets that are not in the paper, if any."""
     others = [data for data in study.titles if data not in study.sets]
-    outcomes = [_Duel(study, data, rivals, ours).outcome("file") for data in others]
-    judged = [one for one in outcomes if one is not None]
-    if not judged:
-        return ""
-    return f" Ahead on {sum(judged)} of {count(len(judged), 'further set')} in file order."
+    outcomes = {
+        study.titles[data]: _Duel(study, data, rivals, ours).outcome("file") for data in others
+    }
+    won = [title for title, is_ahead in outcomes.items() if is_ahead]
+    lost = [title for title, is_ahead in outcomes.items() if is_ahead is False]
+    parts = [f"ahead on {listed(won)}"] if won else []
+    parts += [f"behind on {listed(lost)}"] if lost else []
+    return f" In file order, without a say: {'; '.join(parts)}." if parts else ""
 
 
 def _in_paper(rivals: Sequence[str], ours: str) -> str:
     """On how many data sets the paper's own tables agree."""
+    if set(rivals) <= set(SHIFTED):
+        return " The paper has no ACC of it: its row has other metrics under the heads."
     results = paper_results().replace({"method": {"omvcdr": PUBLISHED}})
     both = pd.concat([results, paper_ablation().query("method != 'omvcdr'")])
     both = both[both["metric"] == "acc"]
@@ -242,17 +257,28 @@ def _in_paper(rivals: Sequence[str], ours: str) -> str:
 
 def values_met(study: Study) -> Judgement:
     """Judge whether the published program gives the paper's values."""
-    own = complete(study.tables["oracle"])
-    own = own[(own["method"] == PUBLISHED) & own["difference"].notna()]
-    worst = own["difference"].abs().groupby(own["data"]).max().reindex(study.sets)
+    own = _gaps(study, "oracle", [PUBLISHED])[PUBLISHED].to_dict()
+    variants = _gaps(study, "ablation", list(ABLATION))
     found: list[tuple[Outcome, str]] = []
-    for data, gap in worst.items():
+    for data in study.sets:
+        gap = float(own[data])
         is_met = None if np.isnan(gap) else bool(gap < SAME)
         met = f"all {len(METRICS)} values to four digits"
         text = {None: "not run yet", True: met, False: f"off by up to {gap:.4f}"}[is_met]
-        found.append((is_met, f"{study.titles[str(data)]}: {text}"))
-    evidence = f"{{}}; {count(len(PAPER_SETS) - len(worst), 'set')} not here."
-    return _judged(found, evidence, "No set of the paper was found.")
+        if is_met is False and (variants.loc[data] < SAME).all():
+            n = len(METRICS) * variants.shape[1]
+            text += f", although all {n} values of the ablation come out to four digits"
+        found.append((is_met, f"{study.titles[data]}: {text}"))
+    evidence = f"{{}}; {count(len(PAPER_SETS) - len(own), 'set')} not here."
+    return judged(found, evidence, "No set of the paper was found.")
+
+
+def _gaps(study: Study, table: str, methods: Sequence[str]) -> pd.DataFrame:
+    """Largest difference from the paper over the metrics: data sets × methods; NaN: not run."""
+    own = complete(study.tables[table])
+    gaps = own.assign(gap=own["difference"].abs()).dropna(subset="gap")
+    wide = gaps.pivot_table(index="data", columns="method", values="gap", aggfunc="max")
+    return wide.reindex(index=study.sets, columns=list(methods))
 
 
 def handwritten_is_uci(study: Study) -> Judgement:
@@ -333,95 +359,6 @@ def weights_choose(study: Study) -> Judgement:
     return Judgement(FAILS if is_same else HOLDS, text)
 
 
-def _times(study: Study) -> pd.DataFrame:
-    """Seconds: data sets of the paper × the eight methods; NaN without a result."""
-    own = study.on_sets(study.tables["time"])
-    wide = own.pivot(index="data", columns="method", values="seconds").astype(float)
-    return wide.reindex(index=study.sets, columns=[*RIVALS, PUBLISHED])
-
-
-def _is_less(one: float, other: float) -> Outcome:
-    """Whether a time is less than another; None if they are too close."""
-    if max(one, other) <= CLOSE * min(one, other):
-        return None
-    return bool(one < other)
-
-
-def fmr_is_slowest(study: Study) -> Judgement:
-    """Judge whether FMR is the slowest method, and declines the larger data sets."""
-    parts: list[str] = []
-    outcomes: list[Outcome] = []
-    for data, row in _times(study).iterrows():
-        title, others = study.titles[str(data)], row.drop("fmr").dropna()
-        if (str(data), "fmr") in study.gone:
-            parts.append(f"{title}: declined")
-        elif not np.isnan(row["fmr"]) and len(others):
-            outcomes.append(_is_less(others.max(), row["fmr"]))
-            slowest = f"{method_title(str(others.idxmax()))} {others.max():.2f} s"
-            parts.append(f"{title}: {row['fmr']:.2f} s, {slowest}")
-    if not outcomes:
-        return Judgement(UNCHECKED, "FMR has not run on a set of the paper.")
-    text = f"FMR and the slowest other, {'; '.join(parts)}. {TOO_CLOSE}"
-    return Judgement(to_verdict(outcomes), text)
-
-
-def takes_less_time(rivals: Sequence[str]) -> Judge:
-    """Judge whether some methods are faster than OMVCDR on every data set of the paper."""
-
-    def judge(study: Study) -> Judgement:
-        found: list[tuple[Outcome, str]] = []
-        for data, row in _times(study).dropna(subset=[PUBLISHED, *rivals]).iterrows():
-            times = [f"{method_title(one)} {row[one]:.2f} s" for one in (*rivals, PUBLISHED)]
-            outcomes = [_is_less(row[one], row[PUBLISHED]) for one in rivals]
-            is_less = False if False in outcomes else None if None in outcomes else True
-            found.append((is_less, f"{study.titles[str(data)]}: {', '.join(times)}"))
-        return _judged(found, f"{{}}. {TOO_CLOSE}", "No set of the paper has all of these times.")
-
-    return judge
-
-
-def comparable_time(study: Study) -> Judgement:
-    """Judge whether OMVCDR takes at most ten times the median of the compared methods."""
-    times = _times(study)
-    ratio = (times[PUBLISHED] / times[list(RIVALS)].median(axis=1)).dropna()
-    found = [
-        (bool(value <= COMPARABLE), f"{value:.1f} on {study.titles[str(data)]}")
-        for data, value in ratio.items()
-    ]
-    evidence = f"Read as at most {COMPARABLE:g} times the median of the rivals; it is {{}}."
-    return _judged(found, evidence, "No set of the paper has times of rivals.", listed)
-
-
-def grows_linearly(study: Study) -> Judgement:
-    """Judge whether the time of an iteration grows no faster than the number of samples."""
-    own = study.tables["time"]
-    own = own[(own["method"] == PUBLISHED) & own["seconds"].notna()]
-    if len(own) < MANY:
-        return Judgement(UNCHECKED, f"{count(len(own), 'set')}; {MANY} are needed.")
-    sizes = study.tables["sets"].set_index("file").reindex(own["data"])
-    d = np.array([sum(map(int, text.split(", "))) for text in sizes["features"]])
-    n, k = (sizes[name].to_numpy(float) for name in ("samples", "classes"))
-    seconds = (own["seconds"] / own["n_iter"]).to_numpy(float)
-    slope, error = _exponent(seconds, n, d * k)
-    text = (
-        f"Over {len(own)} sets of {n.min():.0f} to {n.max():.0f} samples, an iteration takes time "
-        f"~ n^{slope:.2f} (± {error:.2f}) at equal d·k."
-    )
-    if error > SURE:
-        return Judgement(UNCHECKED, f"{text} That is too vague.")
-    return Judgement(HOLDS if slope - 2 * error <= 1 else FAILS, text)
-
-
-def _exponent(cost: np.ndarray, n: np.ndarray, width: np.ndarray) -> tuple[float, float]:
-    """Exponent a of cost ~ n^a · width^b by log-log least squares, and its standard error."""
-    design = np.column_stack([np.ones(len(n)), np.log(n), np.log(width)])
-    target = np.log(cost)
-    solution = np.linalg.lstsq(design, target)[0]
-    left = target - design @ solution
-    variance = left @ left / (len(n) - 3) * np.linalg.inv(design.T @ design)[1, 1]
-    return float(solution[1]), float(np.sqrt(variance))
-
-
 def _histories(study: Study) -> dict[str, pd.Series[float]]:
     """Objective of the published program on each of the paper's data sets, by title."""
     own = study.on_sets(study.tables["objective"])
@@ -439,7 +376,7 @@ def never_rises(study: Study) -> Judgement:
         return Judgement(FAILS, f"The published program's objective rises on {listed(risen)}.")
     found = [(True, title) for title in histories]
     evidence = "The published program's objective never rises: {}."
-    return _judged(found, evidence, "No objective was traced.", listed)
+    return judged(found, evidence, "No objective was traced.", listed)
 
 
 def converges_soon(study: Study) -> Judgement:
@@ -449,7 +386,7 @@ def converges_soon(study: Study) -> Judgement:
         for title, values in _histories(study).items()
     ]
     evidence = "By its own criterion, the published program ends after {}."
-    return _judged(found, evidence, "No objective was traced.", listed)
+    return judged(found, evidence, "No objective was traced.", listed)
 
 
 def _curves(study: Study) -> dict[str, pd.Series[float]]:
@@ -465,7 +402,7 @@ def insensitive(study: Study) -> Judgement:
     reach = {title: float(acc.max() - acc.min()) for title, acc in _curves(study).items()}
     found = [(value < INSENSITIVE, f"{value:.4f} on {title}") for title, value in reach.items()]
     evidence = f"Over λ, ACC ranges by {{}}; up to {INSENSITIVE:g} would be insensitive."
-    return _judged(found, evidence, "Two values of λ at least are needed.", listed)
+    return judged(found, evidence, "Two values of λ at least are needed.", listed)
 
 
 def rises_then_stays(study: Study) -> Judgement:
@@ -481,4 +418,4 @@ def rises_then_stays(study: Study) -> Judgement:
             f"after it by {loss:.4f} in all"
         )
         found.append((fall < FALLS and loss < INSENSITIVE, text))
-    return _judged(found, "{}.", "Two values of λ at least are needed.")
+    return judged(found, "{}.", "Two values of λ at least are needed.")

@@ -7,12 +7,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from manyview.study.paper import paper_ablation, paper_results
 from manyview.study.reproduction.claims import VERDICTS, tell_undecided
+from manyview.study.reproduction.comparison import side_by_side
 from manyview.study.reproduction.figures import INK
+from manyview.study.reproduction.scope import PUBLISHED, RIVALS
 from manyview.study.reproduction.tables import ABLATION_TITLES, METHOD_TITLES, METRICS, records
 from manyview.utils.pages import page_environment
+
+COMPARED = {  # methods of the paper's tables, by the name of the table here
+    "oracle": {one: METHOD_TITLES[one] for one in (*RIVALS, PUBLISHED)},
+    "ablation": {one: name for one, name in ABLATION_TITLES.items() if one != "two_step"},
+}
 
 
 def summarize(
@@ -43,12 +51,22 @@ def summarize(
     dict
     """
     verdicts = tables["claims"]["verdict"]
+    papers = {
+        "oracle": paper_results().replace({"method": {"omvcdr": PUBLISHED}}),
+        "ablation": paper_ablation().replace({"method": {"omvcdr": "full"}}),
+    }
     return {
+        "beside": {
+            name: side_by_side(tables[name], papers[name], list(methods), titles)
+            for name, methods in COMPARED.items()
+        },
+        "compared": {name: list(methods.values()) for name, methods in COMPARED.items()},
         "sets": records(tables["sets"]),
         "oracle": _score_tables(tables["oracle"], titles, METHOD_TITLES),
         "label_free": _score_tables(tables["label_free"], titles, METHOD_TITLES),
         "ablation": _score_tables(tables["ablation"], titles, ABLATION_TITLES),
         "order": records(tables["order"]),
+        "times": _by_set(tables["time"], titles),
         "claims": {
             "rows": records(tables["claims"]),
             "counts": {one: int((verdicts == one).sum()) for one in VERDICTS},
@@ -79,6 +97,16 @@ def _score_tables(
     return shown
 
 
+def _by_set(table: pd.DataFrame, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Rows of a table by data set, with the names of the methods."""
+    return [
+        {"title": titles[str(data)],
+         "rows": [(METHOD_TITLES[row.method], row) for row in records(group)]}
+        for data, group in table.groupby("data", sort=False)
+        if data in titles
+    ]  # fmt: skip
+
+
 def render_page(summary: Mapping[str, Any]) -> str:
     """Render a summary as one self-contained HTML page.
 
@@ -96,11 +124,19 @@ def render_page(summary: Mapping[str, Any]) -> str:
         "four": lambda value: "–" if pd.isna(value) else f"{value:.4f}",
         # no -0.0000
         "signed": lambda value: "" if pd.isna(value) else f"{round(value, 4) + 0.0:+.4f}",
+        "two": lambda value: "–" if pd.isna(value) else f"{value:.2f}",
+        "code": _code,
+        "slug": lambda text: str(text).replace(" ", "-"),
         "whole": lambda value: "–" if pd.isna(value) else f"{value:,}",
         "inline": _inline,
     }
     environment.filters |= filters
     return environment.get_template("reproduce.html").render(summary)
+
+
+def _code(text: str) -> Markup:
+    """Text with `code` as such."""
+    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _inline(svg: str) -> Markup:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -18,11 +17,17 @@ from manyview.baselines import PublishedOMVCDR
 from manyview.datasets import load_benchmark
 from manyview.exceptions import DeclinedError, ViewError
 from manyview.persistence.atomic import RowLog
+from manyview.study import twostep
 from manyview.study.contents import KeyedRows, content_digest
 from manyview.study.execution import key_of
 from manyview.study.methods import VERSIONS, Method, find_method
-from manyview.study.reproduction import twostep
-from manyview.study.reproduction.scope import PUBLISHED, FoundSet, Scope
+from manyview.study.reproduction.scope import (
+    ENDS_IN_KMEANS,
+    PUBLISHED,
+    RIVALS,
+    FoundSet,
+    Scope,
+)
 from manyview.study.runner import Conditions, known_rows, plan, run_benchmark, write_rows
 from manyview.utils.threads import limit_threads
 
@@ -55,7 +60,7 @@ class Clock:
 class Part:
     """Runs under the same conditions, in one folder."""
 
-    stage: str  # "oracle", "label-free", "order", "ablation" or "ablation-shuffled"
+    stage: str  # "oracle", "label-free", "order", "ablation", "ablation-shuffled" or "times"
     folder: str
     sets: Sequence[FoundSet]
     methods: Sequence[Method]
@@ -74,33 +79,33 @@ def stages(scope: Scope) -> list[Part]:
         time_limit=scope.time_limit,
         memory_limit=scope.memory_limit,
     )
-    # methods whose result depends on a seed for a fixed order of the rows
-    random = [m for m in scope.methods if "random_state" in inspect.signature(m.load()).parameters]
-    fixed = [method for method in scope.methods if method not in random]
+    kmeans = replace(base, n_kmeans=scope.n_kmeans)
     published = [method for method in scope.methods if method.name == PUBLISHED]
-    paper = scope.paper_sets
-    other = [one for one in scope.sets if one not in paper]
-    elsewhere = range(scope.n_seeds_elsewhere)
-    seeded = replace(base, seeds=range(scope.n_seeds_oracle))
+    two_step = [method for method in scope.methods if method.name in ENDS_IN_KMEANS]
+    one_step = [m for m in scope.methods if m not in (*published, *two_step) and m.name in RIVALS]
+    others = [m for m in scope.methods if m not in (*published, *two_step, *one_step)]
     lams = [{"lam": 2.0**power} for power in scope.powers]
     ablation = replace(base, grids=dict.fromkeys(ABLATION, lams))
     free = replace(base, rows="shuffled", seeds=range(scope.n_seeds), grids={})
-    free_elsewhere = replace(free, seeds=elsewhere)
     shuffled = replace(base, rows="shuffled", seeds=range(scope.n_shuffles))
-    shuffled_ablation = replace(shuffled, grids=ablation.grids)
+    mixed = replace(shuffled, seeds=range(scope.n_variant_shuffles), grids=ablation.grids)
     variants = list(ABLATION.values()) if published else []
-    slow = [] if scope.is_quick else variants
-    parts = [
-        Part("oracle", "oracle/not-random", scope.sets, fixed, base),
-        Part("label-free", "label-free/paper-sets", paper, scope.methods, free),
-        Part("ablation", "ablation", paper, variants, ablation),
-        Part("order", "order", paper, published, shuffled),
-        Part("oracle", "oracle/paper-sets", paper, random, seeded),
-        Part("oracle", "oracle/other-sets", other, random, replace(base, seeds=elsewhere)),
-        Part("label-free", "label-free/other-sets", other, scope.methods, free_elsewhere),
-        Part("ablation-shuffled", "ablation-shuffled", paper, slow, shuffled_ablation),
-    ]
-    return [part for part in parts if part.sets and part.methods]
+    paper = scope.paper_sets
+    elsewhere = [one for one in scope.sets if one not in paper]
+    parts = []
+    for name, sets in {"": paper, "other-sets/": elsewhere}.items():
+        claimed = sets if sets is paper else []  # no claim is about the others
+        parts += [
+            Part("oracle", f"{name}oracle/not-random", sets, published, base),
+            Part("oracle", f"{name}oracle/two-step", sets, two_step, kmeans),
+            Part("oracle", f"{name}oracle/one-step", sets, one_step, base),
+            Part("order", "order", claimed, published, shuffled),
+            Part("ablation", "ablation", claimed, variants, ablation),
+            Part("ablation-shuffled", "ablation-shuffled", claimed, variants, mixed),
+            Part("oracle", f"{name}oracle/others", sets, others, base),
+            Part("label-free", f"{name}label-free", sets, scope.methods, free),
+        ]
+    return [part for part in parts if part.sets and part.methods and part.conditions.seeds]
 
 
 def run_stages(
@@ -203,8 +208,9 @@ def run_traces(scope: Scope, out: Path, clock: Clock) -> dict[str, pd.DataFrame]
     """
     cached = partial(_cached, out / "traces.jsonl", clock)
     objective, weights, scores = [], [], []
-    for one in scope.paper_sets:
-        for name in (PUBLISHED, "omvcdr"):
+    for one in (*scope.paper_sets, *scope.traced):
+        is_traced = one in scope.traced
+        for name in (PUBLISHED,) if is_traced else (PUBLISHED, "omvcdr"):
             method = find_method(name)
             identity: dict[str, Any] = {"trace": name, "data": one.file, "version": method.version}
             values, shares = cached(identity, partial(_trace, method, one, scope)) or ([], [])
@@ -213,6 +219,8 @@ def run_traces(scope: Scope, out: Path, clock: Clock) -> dict[str, pd.DataFrame]
                 weights += [(one.file, p, share) for p, share in enumerate(shares, start=1)]
         identity = {"trace": "two_step", "data": one.file, "version": str(VERSIONS["two_step"]),
                     "n_runs": scope.n_kmeans}  # fmt: skip
+        if is_traced:
+            continue
         runs = cached(identity, partial(_two_step, one, scope.n_kmeans)) or []
         scores += [{"data": one.file, "method": "two_step", **run} for run in runs]
     return {

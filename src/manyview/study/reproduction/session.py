@@ -13,7 +13,8 @@ from rich.console import Console
 from manyview.exceptions import EngineUnavailableError
 from manyview.persistence.atomic import write_text
 from manyview.study.progress import run_bar
-from manyview.study.reproduction import claims, figures, findings, page, tables
+from manyview.study.reproduction import claims, figures, findings, page, tables, timing
+from manyview.study.reproduction.comparison import to_latex
 from manyview.study.reproduction.coverage import coverage_table
 from manyview.study.reproduction.runs import Clock, run_stages, run_traces, stages
 from manyview.study.reproduction.scope import FoundSet, ReproduceRequest, find_sets, set_scope
@@ -58,9 +59,9 @@ def reproduce(
         Content of the page.
     """
     console = console or Console(quiet=True)
-    found = find_sets()
+    found = find_sets(request.sets)
     scope = set_scope(request, found)
-    clock = Clock(scope.seconds)
+    clock = Clock(-1.0 if request.only else scope.seconds)
     runs = out / "runs"
     runs.mkdir(parents=True, exist_ok=True)
     with run_bar(console) as bar:
@@ -68,11 +69,16 @@ def reproduce(
         traces = run_traces(scope, runs, clock)
         parts = stages(scope)
         rows = run_stages(parts, runs, clock, n_jobs=request.n_jobs, on_row=bar.on_row)
+        timed = [timing.times_part(scope)]
+        times = Clock(None if request.only == "times" else -1.0)
+        rows |= run_stages(timed, runs, times, on_row=bar.on_row)
     whole = stages(set_scope(ReproduceRequest(sets=request.sets), found))
-    coverage = coverage_table(whole, rows, traces, is_quick=scope.is_quick)
+    is_cut = bool(request.only)
+    coverage = coverage_table(whole, rows, traces, is_quick=scope.is_quick, is_cut=is_cut)
     two_step = traces.pop("two_step")
-    everything = {**_tables(found, rows, two_step), **traces, "coverage": coverage}
-    titles = {one.file: one.title for one in scope.sets}
+    titles = scope.titles
+    time = timing.time_table(rows["times"], titles)
+    everything = {**_tables(found, rows, two_step), **traces, "coverage": coverage, "time": time}
     everything["claims"] = claims.judge_claims(everything, titles)
     summary = page.summarize(
         everything,
@@ -99,7 +105,6 @@ def _tables(
         "order": tables.order_table(oracle, order),
         "ablation": tables.ablation_table(ablation, oracle, two_step),
         "ablation_order": tables.order_table(ablation, shuffled),
-        "time": tables.time_table(oracle),
         "sensitivity": tables.sensitivity_table(oracle),
     }
 
@@ -120,6 +125,9 @@ def _write(out: Path, everything: Mapping[str, pd.DataFrame], summary: Mapping[s
         write_text(out / f"{file}.csv", table.to_csv(index=False, lineterminator="\n"))
         if name in summary["figures"]:
             write_text(out / f"{file}.svg", summary["figures"][name])
+    for name, comparison in summary["beside"].items():
+        text = to_latex(comparison, summary["compared"][name])
+        write_text(out / f"{FILES[name]}.tex", text)
     undecided = summary["claims"]["undecided"]
     page_of_claims = claims.to_markdown(everything["claims"], summary["facts"], undecided)
     write_text(out / "claims.md", page_of_claims)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from manyview.datasets.registry import PAPER_SETS
+from manyview.datasets.registry import DERIVED_SETS, PAPER_SETS, STAND_INS
 from manyview.study.grids import at_best_point, point_key
 from manyview.study.paper import paper_ablation, paper_results
 from manyview.study.reproduction.scope import PUBLISHED, FoundSet
@@ -71,11 +71,21 @@ def sets_table(found: Sequence[FoundSet]) -> pd.DataFrame:
     ours = pd.DataFrame(sizes, columns=["file", "samples", "views", "features", "classes"])
     files = [*paper["file"], *(one.file for one in found if one.paper is None)]
     table = ours.merge(paper, on="file", how="outer").set_index("file").loc[files].reset_index()
-    table = table.fillna({"set": "", "features": "", "remark": "not in the paper"})
+    table["remark"] = table["remark"].fillna(table["file"].map(_remark))
+    table = table.fillna({"set": "", "features": ""})
     table["is_found"] = table["samples"].notna()
     table["is_same"] = (table[counts].to_numpy() == table[of_paper].to_numpy()).all(axis=1)
     table = table.astype(dict.fromkeys([*counts, *of_paper], "Int64"))
     return table[["set", *table.columns.drop("set")]]
+
+
+def _remark(file: str) -> str:
+    """Why a set that is not in the paper is here."""
+    if file in DERIVED_SETS:
+        return f"other features of the images of {DERIVED_SETS[file].capitalize()}"
+    if file in STAND_INS:
+        return "stand-in for AWA, YTF-10 and YTF-20; decides no claim"
+    return "not in the paper"
 
 
 def records(table: pd.DataFrame) -> list[Any]:
@@ -188,30 +198,6 @@ def order_table(file: pd.DataFrame, shuffled: pd.DataFrame) -> pd.DataFrame:
     return table.assign(gain=table["file"] - table["shuffled"]).reset_index()
 
 
-def time_table(oracle: pd.DataFrame) -> pd.DataFrame:
-    """Mean seconds of a fit, alone and relative to the published OMVCDR, and mean iterations.
-
-    Parameters
-    ----------
-    oracle : DataFrame
-        Rows of the stage "oracle".
-
-    Returns
-    -------
-    DataFrame
-        data, method, seconds, relative, n_iter, status, reason; NaN if a method has no result.
-    """
-    measured = ["seconds", "n_iter"]
-    rows = []
-    for (data, method), group in oracle.groupby(["data", "method"], sort=False):
-        done = group[group["status"] == "done"].reindex(columns=measured)
-        rows.append((data, method, *done.astype(float).mean(), *_ending(group)))
-    table = pd.DataFrame(rows, columns=["data", "method", *measured, "status", "reason"])
-    own = table[table["method"] == PUBLISHED].set_index("data")["seconds"]
-    table.insert(3, "relative", table["seconds"] / table["data"].map(own))
-    return _ordered(table, METHOD_TITLES)
-
-
 def sensitivity_table(oracle: pd.DataFrame) -> pd.DataFrame:
     """ACC and NMI of the published algorithm at each λ, rows in file order.
 
@@ -247,7 +233,7 @@ def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
     cells = []
     for (data, method), group in rows.groupby(["data", "method"], sort=False):
         done = group[group["status"] == "done"]
-        status, reason = _ending(group)
+        status, reason = ending(group)
         n_planned = group["parameters"].map(point_key).nunique()
         for metric in METRICS:
             cell = {"data": data, "method": method, "metric": metric}
@@ -255,25 +241,32 @@ def _cells(rows: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
                 best = at_best_point(done, metric)
                 cell |= {
                     "mean": float(best[metric].mean()),
-                    "std": float(best[metric].std(ddof=0)),
-                    "n_runs": len(best),
+                    **_spread(best, metric),
                     "n_points": done["parameters"].map(point_key).nunique(),
                     "parameters": point_key(best["parameters"].iloc[0]),
                 }
             cells.append({**cell, "n_planned": n_planned, "status": status, "reason": reason})
-    table = _ordered(pd.DataFrame(cells, columns=CELL_COLUMNS), titles)
+    table = ordered(pd.DataFrame(cells, columns=CELL_COLUMNS), titles)
     shown = table["mean"].astype(float).round(4).groupby([table["data"], table["metric"]])
     return table.assign(place=shown.rank(ascending=False, method="min"))
 
 
-def _ending(group: pd.DataFrame) -> tuple[str, str]:
+def _spread(best: pd.DataFrame, metric: str) -> dict[str, float]:
+    """Standard deviation over k-means runs or seeds, and their number."""
+    own = best.get(f"{metric}_std", pd.Series(dtype=float)).dropna()
+    if own.empty:
+        return {"std": float(best[metric].std(ddof=0)), "n_runs": len(best)}
+    return {"std": float(own.mean()), "n_runs": int(best["n_kmeans"].sum())}
+
+
+def ending(group: pd.DataFrame) -> tuple[str, str]:
     """Status and reason of a cell: done if any run was done, else those of its first run."""
     if (group["status"] == "done").any():
         return "done", ""
     return str(group["status"].iloc[0]), str(group["reason"].iloc[0])
 
 
-def _ordered(table: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
+def ordered(table: pd.DataFrame, titles: dict[str, str]) -> pd.DataFrame:
     """Sort methods as in `titles`, unknown methods before ours; keep the order of data sets."""
     *names, second, last = titles
     order = {name: i for i, name in enumerate([*names, "", second, last])}

@@ -5,7 +5,7 @@ import pytest
 
 from manyview.baselines import PublishedOMVCDR
 from manyview.datasets import make_multiview_blobs
-from manyview.study.reproduction.twostep import factorize, two_step_scores
+from manyview.study.twostep import factorize, two_step_scores
 
 
 @pytest.fixture
