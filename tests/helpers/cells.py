@@ -26,7 +26,8 @@ def write_tenx_h5(file, views, barcodes, names=None):
     group = file.create_group("matrix")
     group["barcodes"] = np.array(barcodes, dtype="S")
     for part in ("data", "indices", "indptr"):
-        group[part] = getattr(joined, part)
+        values = getattr(joined, part)
+        group[part] = values if part == "data" else values.astype(np.int64)  # as 10x writes them
     group["shape"] = np.array(joined.shape[::-1], dtype=np.int32)
     kinds = [KINDS[view] for view, of in views.items() for _ in range(of.shape[1])]
     features = group.create_group("features")

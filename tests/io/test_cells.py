@@ -46,6 +46,7 @@ def test_10x_counts_are_one_view_per_kind_of_feature(tmp_path):
     check(loaded.data, views, barcodes)
     assert list(loaded.data.feature_names[1]) == ["g4", "g5", "g6"]
     assert loaded.notes == ()
+    assert all(view.indices.dtype == np.int32 for view in loaded.data.views)
     # version 2: groups by genome, and one kind of feature
     with h5py.File(tmp_path / "b.h5", "w") as file:
         write_tenx_h5(file, views, barcodes)

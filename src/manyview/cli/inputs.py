@@ -187,9 +187,11 @@ def read_inputs(request: FitRequest) -> Inputs:
     names = names_of(views)
     meta = _read_about(request, views, names)
     if request.time is not None and request.event is not None:
-        about = pd.DataFrame(index=names) if meta is None else meta.table
-        read_times(about, request.time)  # refused before the fit, which may take long
-        read_events(about, request.event)
+        if meta is None:
+            msg = "Survival needs columns about the samples, and the files have none; add --meta."
+            raise ViewError(msg)
+        read_times(meta.table, request.time)  # refused before the fit, which may take long
+        read_events(meta.table, request.event)
     show, seen = _read_shown(request, names)
     notes = (*(() if meta is None else meta.notes), *seen)
     if request.batch is not None:

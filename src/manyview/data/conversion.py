@@ -95,7 +95,7 @@ def as_view(view: Any, name: str) -> View:
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()
-        return matrix
+        return _with_short_indices(matrix)
     try:
         dense: NDArray[np.floating[Any]] = view.astype(dtype, copy=False)
     except ValueError as error:  # an object array that contains text
@@ -104,6 +104,19 @@ def as_view(view: Any, name: str) -> View:
     by_column = abs(dense.strides[0]) < abs(dense.strides[1])
     is_copied = by_column and dense.nbytes <= SMALL_BYTES and not isinstance(dense, np.memmap)
     return np.ascontiguousarray(dense) if is_copied else dense
+
+
+def _with_short_indices(matrix: sparse.csr_array[Any]) -> sparse.csr_array[Any]:
+    """The matrix with indices of 32 bits where they suffice: scikit-learn takes no others."""
+    most = np.iinfo(np.int32).max
+    if matrix.indices.dtype == np.int32 or max(matrix.nnz, *matrix.shape) > most:
+        return matrix
+    short: sparse.csr_array[Any] = sparse.csr_array(
+        (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)),
+        shape=matrix.shape,
+    )
+    short.has_canonical_format = True
+    return short
 
 
 def _check_shape(shape: tuple[int, ...], name: str) -> None:
