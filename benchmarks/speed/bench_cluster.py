@@ -27,6 +27,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from benchmarks.measuring import iteration_times, machine
 from benchmarks.page import keep_rows, parser_for, results_file
 from manyview import OMVCDR
+from manyview.engines.cluster import started_client
 from manyview.utils.memory import peak_memory, start_peak
 from manyview.utils.threads import limit_threads
 
@@ -67,12 +68,7 @@ def _rows(labels: Any, view: int, width: int, block_info: Any = None) -> Any:
 @contextmanager
 def workers(n_workers: int) -> Iterator[Any]:
     """A client of workers with one thread each."""
-    from distributed import Client, LocalCluster
-
-    with (
-        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-    ):
+    with started_client(n_workers) as client, client.as_current():
         yield client
 
 

@@ -249,7 +249,7 @@ def measure_predict(n: int) -> Iterator[dict[str, Any]]:
     options = {"scale": None, "n_init": 1, "max_iter": 3, "random_state": 0, "tol": 1e-2}
     model = OMVCDR(1000, device=DEVICE, **options).fit(few)
     model.predict(few)
-    total = seconds(lambda: model.predict(views))
+    total = seconds(lambda: model.predict(views), 3)
     yield {"part": "predict", "predict_s": total, "rows_per_s": n / total}
 
 
@@ -264,7 +264,7 @@ def measure_equal(n: int) -> Iterator[dict[str, Any]]:
         host.fit([X.cpu().numpy() for X in views])
         of_cpu = float(np.mean(np.asarray(torch.as_tensor(found[0]).cpu()) == host.labels_))
         same = {"equal of 20": n_same, "share as on cpu": of_cpu}
-        yield {"part": "equal", "scale": str(scale), **same}
+        yield {"part": "equal", "scale": f"scale={scale!r}", **same}
 
 
 def host_blobs(n: int, d: int, k: int) -> Any:

@@ -33,6 +33,7 @@ DPI = 100
 MARKERS = "osD^v<>pP*Xh"
 TIMES = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)  # seconds
 PACKAGES = ("manyview", "scikit-learn", "faiss-cpu", "mvlearn", "polyview", "imml")
+SETS_ON_GPU = {"default": "blobs", "digits": "digits"}
 METHODS_ON_GPU = {"OMVCDR(scale='auto')": "OMVCDR", "OMVCDR(scale=None)": "OMVCDR, scale=None"}
 SAMPLES, FEATURES = "samples", "features"
 AXES = {"n": SAMPLES, "d": FEATURES, "k": "clusters", "V": "views of 64 features"}
@@ -282,7 +283,7 @@ def tell_engines(rows: pd.DataFrame) -> str:
 
 def draw_gpu(rows: pd.DataFrame) -> Figure:
     """Left: an iteration beside its products. Right: whole fits beside k-means."""
-    figure = new_figure(9, 3.4)
+    figure = new_figure(10, 3.4)
     left, right = figure.subplots(1, 2)
     iterations = rows[rows["part"] == "iteration"]
     names = ["TF32" if tf32 else "float32" for tf32 in iterations["tf32"]]
@@ -296,8 +297,12 @@ def draw_gpu(rows: pd.DataFrame) -> Figure:
     handles, of_bars = left.get_legend_handles_labels()
     figure.legend(handles, of_bars, loc="outside upper left", ncols=2, frameon=False)
     fits = rows[rows["part"].isin(["default", "digits"])]
-    names = [f"{METHODS_ON_GPU.get(row.method, row.method)}" for row in fits.itertuples()]
-    right.barh(range(len(fits)), fits["fit_s"], 0.6, color=COLORS[0])
+    names = [
+        f"{SETS_ON_GPU[row.part]}: {METHODS_ON_GPU.get(row.method, row.method)}"
+        for row in fits.itertuples()
+    ]
+    is_own = fits["method"].str.startswith("OMVCDR")
+    right.barh(range(len(fits)), fits["fit_s"], 0.6, color=np.where(is_own, COLORS[0], COLORS[1]))
     for place, row in enumerate(fits.itertuples()):
         right.text(row.fit_s, place, f" NMI {row.nmi:.2f}", va="center")
     right.set_yticks(range(len(fits)), names)
@@ -331,7 +336,7 @@ def tell_gpu(rows: pd.DataFrame) -> str:
         elif row["part"] == "equal":
             other = f"{row['share as on cpu']:.4f} of the labels as on the CPU"
             lines.append(
-                [f"20 fits, scale {row['scale']}", size, f"{row['equal of 20']:.0f} equal", other]
+                [f"20 fits, {row['scale']}", size, f"{row['equal of 20']:.0f} equal", other]
             )
     return markdown(["measurement", "samples", "", ""], lines)
 

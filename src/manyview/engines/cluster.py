@@ -12,9 +12,11 @@ a part that is not there is made again.
 
 from __future__ import annotations
 
+import os
 import pickle
 import threading
 import uuid
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +29,7 @@ from numpy.typing import NDArray
 
 from manyview.data.partitions import PartitionedViews, joined_piece
 from manyview.data.views import MultiViewData
+from manyview.engines.balance import find_moves
 from manyview.engines.parts import (
     FAN_IN,
     Look,
@@ -52,6 +55,7 @@ IN_MEMORY_SHARE = 0.5  # of the memory of all workers: larger files are read in 
 SENT_BYTES = 1 << 23  # of labels that are on their way through the client
 FORGET_S = 5.0  # seconds that workers get to let go of what they hold
 PLAIN = 4  # version of pickle that copies arrays
+TRIMMING = "MALLOC_TRIM_THRESHOLD_"  # of the C library
 UNLUCKY = 20  # workers that a task may lose on a cluster that is started here
 
 OnParts = Callable[[int, int], None]  # parts done, and their number
@@ -245,6 +249,8 @@ class OnCluster(Sharded):
         self._data: PartitionedViews | None = None
         self._rows: list[Any] = []
         self._known: dict[int, Any] = {}  # steps that were sent
+        self._worker_of: dict[int, str | None] = {}  # that should visit a part
+        self._n_threads: dict[str, int] = {}  # of the workers that parts were given to
 
     def load(self, data: Any, weights: FloatArray | None) -> None:
         """Ask for the rows of all parts; those that are here stay."""
@@ -321,23 +327,69 @@ class OnCluster(Sharded):
             self._ask_for_rows()
         client, number = self.client, own.number
         bare = packed(replace(own, steps=()))
-        given = client.submit(same, bare, key=self._key("pass", number), pure=False)
+        given = self._send(bare, self._key("pass", number))
         self._passing.append(given)
         steps = self._sent(own.steps)
-        visited = client.map(
-            visit_part,
-            [self._rows[p] for p in positions],
-            [self._labels[p] for p in positions],
-            [(self._fit, p) for p in positions],
-            own=given,
-            steps=steps,
-            key=[self._key("visit", number, p) for p in positions],
-            pure=False,
-        )
+        visited: list[Any] = [None] * len(positions)
+        for places, wish in self._on_workers(positions):
+            some = [positions[place] for place in places]
+            parts = client.map(
+                visit_part,
+                [self._rows[p] for p in some],
+                [self._labels[p] for p in some],
+                [(self._fit, p) for p in some],
+                own=given,
+                steps=steps,
+                key=[self._key("visit", number, p) for p in some],
+                pure=False,
+                **wish,
+            )
+            for place, part in zip(places, parts, strict=True):
+                visited[place] = part
         self._passing += visited
         total = self._summed(visited, number)
         found = self._waiting.result(total, lambda: self._tell(visited))
+        if len(positions) == self.n_parts:
+            self._balance(visited)
         return visited, pickle.loads(found)
+
+    def _on_workers(self, positions: Sequence[int]) -> Iterator[tuple[list[int], dict[str, Any]]]:
+        """Where parts are in `positions`, with the worker that should visit them, if one should.
+
+        It is a wish: without that worker, or while it is slow, another does it.
+        """
+        where: dict[str | None, list[int]] = {}
+        for place, p in enumerate(positions):
+            where.setdefault(self._worker_of.get(p), []).append(place)
+        for worker, places in where.items():
+            wish = {"workers": [worker], "allow_other_workers": True}
+            yield places, {} if worker is None else wish
+
+    def _balance(self, visited: Sequence[Any]) -> None:
+        """Give all workers as many parts for each thread, when workers have come or gone.
+
+        The scheduler would send work to the rows, however they are spread.
+        """
+        ask = Call(lambda: (self.client.nthreads(), self.client.who_has(list(visited))))
+        if not ask.is_done(FORGET_S):
+            return
+        n_threads, known = ask.result()
+        if n_threads == self._n_threads:
+            return
+        holders = [next(iter(known.get(part.key, ())), None) for part in visited]
+        moves = find_moves(holders, n_threads)
+        self._worker_of = {p: moves.get(p, worker) for p, worker in enumerate(holders)}
+        for p, worker in moves.items():
+            if not isinstance(self._rows[p], Description):
+                wish = {"workers": [worker], "allow_other_workers": True}
+                self._rows[p] = self.client.submit(same, self._rows[p], pure=False, **wish)
+        self._n_threads = n_threads
+
+    def _send(self, value: Any, key: str) -> Any:
+        """Something small for all workers; the scheduler has it, should they be lost."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")  # some MB of anchors
+            return self.client.submit(same, value, key=key, pure=False)
 
     def _sent(self, steps: Sequence[Step]) -> list[Any]:
         """The steps on the cluster, where each is sent once."""
@@ -346,8 +398,7 @@ class OnCluster(Sharded):
         for step in steps:
             if step.number not in self._known:
                 key = self._key("step", step.number)
-                sent = self.client.submit(same, PackedStep.of(step), key=key, pure=False)
-                self._known[step.number] = sent
+                self._known[step.number] = self._send(PackedStep.of(step), key)
         return [self._known[number] for number in wanted]
 
     def _summed(self, visited: list[Any], number: int) -> Any:
@@ -429,13 +480,38 @@ def open_client(engine: Any, n_workers: int | None = None) -> Iterator[tuple[Any
     if current is not None:
         yield current, False
         return
+    with started_client(n_workers) as client:
+        yield client, True
+
+
+@contextmanager
+def started_client(n_workers: int | None = None) -> Iterator[Any]:
+    """A client of workers of this computer, which end with the block.
+
+    Dask asks the C library of a worker to give memory back at once; arrays of a visit would then be
+    touched for the first time in each, which takes a quarter more time.
+    """
     import dask
 
+    distributed = needed("distributed", "engine='dask'")
+    asked = dask.config.get("distributed.nanny.pre-spawn-environ")
+    given = {name: value for name, value in asked.items() if name != TRIMMING}
+    before = os.environ.get(TRIMMING)
+    if before == str(asked.get(TRIMMING)):  # left by workers that Dask has started before
+        del os.environ[TRIMMING]
+    settings = {
+        "distributed.scheduler.allowed-failures": UNLUCKY,
+        "distributed.nanny.pre-spawn-environ": given,
+    }
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": UNLUCKY}),
+        dask.config.set(settings),
         distributed.LocalCluster(
             n_workers=n_workers, threads_per_worker=1, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
     ):
-        yield client, True
+        try:
+            yield client
+        finally:
+            if before is not None:
+                os.environ[TRIMMING] = before

@@ -34,7 +34,8 @@ R = TypeVar("R")
 WORKING_SHARE = 0.25  # of the views, for projections and temporaries
 ROW_BYTES = 256  # labels, costs and the like
 BLOCK_SHARE = 0.2  # of the free memory, for the views of a block: temporaries may be as large
-STREAMED_BYTES = 1 << 30  # of the views of a block that is copied in each visit
+STREAMED_BYTES = 1 << 30  # of the views of a block that is copied in each visit,
+PASSING_BYTES = 1 << 28  # and of one that is copied once
 
 
 def bytes_on_device(data: MultiViewData) -> float:
@@ -97,7 +98,8 @@ class OnDevice(InMemory):
             raise MemoryLimitError(msg)
         if self.reads_views:
             whole = sum(_bytes(view) for view in data.views if isinstance(view, sparse.csr_array))
-            self._block_rows = self._streamed_rows(data.n_samples, row_bytes, room - whole)
+            most = PASSING_BYTES if self._passes(data) else STREAMED_BYTES
+            self._block_rows = self._streamed_rows(data.n_samples, row_bytes, room - whole, most)
         else:
             most = int(room * BLOCK_SHARE // (CHUNK_ROWS * row_bytes))
             self._block_rows = max(most, 1) * CHUNK_ROWS
@@ -132,7 +134,7 @@ class OnDevice(InMemory):
         return self.name == "stream"
 
     @staticmethod
-    def _streamed_rows(n_samples: int, row_bytes: int, room: float) -> int:
+    def _streamed_rows(n_samples: int, row_bytes: int, room: float, n_bytes: int) -> int:
         """Rows of a block of views on the host: a part of a batch of the label step."""
         unit, free = rows_per_block(row_bytes), room - n_samples * ROW_BYTES
         if free * BLOCK_SHARE < unit * row_bytes:
@@ -143,7 +145,7 @@ class OnDevice(InMemory):
                 "some of it, or use device='cpu'."
             )
             raise MemoryLimitError(msg)
-        most = min(BLOCK_SHARE * free, STREAMED_BYTES) / row_bytes
+        most = min(BLOCK_SHARE * free, n_bytes) / row_bytes
         rows = Batches().rows_at_once(n_samples, unit)
         while rows > max(most, unit):
             rows //= 2

@@ -40,8 +40,12 @@ class Waiting:
         """Wait for tasks whose results stay where they are."""
         from distributed import wait
 
+        def get(future: Any) -> Any:
+            with self.client.as_current():  # it need not be the default
+                return wait([future])  # type: ignore[no-untyped-call]
+
         for future in futures:
-            self._until(future, partial(wait, [future]))
+            self._until(future, partial(get, future))
 
     def _until(
         self, future: Any, get: Callable[[], T], on_look: Callable[[], None] = lambda: None

@@ -20,7 +20,7 @@ from manyview.utils import threads
 
 PIECE_BYTES = 1 << 25
 MOST_THREADS = 8  # that write to memory of the host
-STAGE_BYTES, N_STAGES = 1 << 24, 4  # some are filled while others are copied
+N_STAGES = 2  # of which one is filled while the other is copied
 
 
 def to_host(source: Tensor, target: Tensor) -> None:
@@ -90,38 +90,29 @@ class Arriving:
 
 
 class Stages:
-    """Pinned memory through which arrays pass on their way to a device.
-
-    Each stage has a thread that fills it. OpenMP would not do: what limits BLAS elsewhere limits
-    the threads that torch copies with.
-    """
+    """Pinned memory through which arrays pass on their way to a device."""
 
     def __init__(self) -> None:
         self._stages: list[tuple[Tensor, Any]] = []  # and the copy that last read each
+        self._turn = 0
 
     def copy(self, source: Tensor, target: Tensor) -> None:
         """Begin the copies from a contiguous tensor on the current stream."""
-        stream = torch.cuda.current_stream(target.device)
         if not self._stages:
             self._stages = [
-                (torch.empty(STAGE_BYTES, dtype=torch.uint8, pin_memory=True), torch.cuda.Event())
+                (torch.empty(PIECE_BYTES, dtype=torch.uint8, pin_memory=True), torch.cuda.Event())
                 for _ in range(N_STAGES)
             ]
-            self._pool = ThreadPoolExecutor(N_STAGES, thread_name_prefix="manyview-stage")
-        given = source.detach().view(-1).view(torch.uint8).numpy()
-        there = target.view(-1).view(torch.uint8)
-
-        def carry(turn: int) -> None:
-            memory, copied = self._stages[turn]
-            for start in range(turn * STAGE_BYTES, len(given), N_STAGES * STAGE_BYTES):
-                part = given[start : start + STAGE_BYTES]
-                copied.synchronize()
-                np.copyto(memory.numpy()[: len(part)], part)
-                with torch.cuda.stream(stream):
-                    there[start : start + len(part)].copy_(memory[: len(part)], non_blocking=True)
-                    copied.record()
-
-        list(self._pool.map(carry, range(N_STAGES)))
+        flat, there = source.view(-1), target.view(-1)
+        step = PIECE_BYTES // source.element_size()
+        for start in range(0, len(flat), step):
+            part = flat[start : start + step]
+            self._turn = (self._turn + 1) % N_STAGES
+            memory, copied = self._stages[self._turn]
+            copied.synchronize()
+            stage = memory.view(source.dtype)[: len(part)].copy_(part)
+            there[start : start + step].copy_(stage, non_blocking=True)
+            copied.record()
 
 
 def pin_in_place(memory: Tensor, owner: object, device: torch.device) -> None:

@@ -38,6 +38,8 @@ class Uploads:
         self.shape, self.device = tuple(view.shape), device
         self._block_rows = block_rows
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="manyview-upload")
+        # a thread copies with as many threads as BLAS has when it first asks: fewer in a visit
+        self._worker.submit(torch.get_num_threads).result()
         self._blocks: OrderedDict[int, Future[tuple[Tensor, Any]]] = OrderedDict()
         self._stream = torch.cuda.Stream(device) if device.type == "cuda" else None
         self._stages = Stages()
