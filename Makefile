@@ -155,7 +155,7 @@ $(VENV)-omics/installed: pyproject.toml
 
 $(VENV)-recipes/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-recipes
-	$(VENV)-recipes/$(SCRIPTS)/python -m pip install --quiet --editable '.[plots,files,dask]' pytest hypothesis faiss-cpu lancedb cleanlab plotly tqdm pyyaml
+	$(VENV)-recipes/$(SCRIPTS)/python -m pip install --quiet --editable '.[plots,files,dask]' pytest hypothesis faiss-cpu lancedb cleanlab hdbscan plotly tqdm pyyaml
 	$(VENV)-recipes/$(SCRIPTS)/python -m pip install --quiet --no-deps bertopic
 	touch $@
 
