@@ -68,7 +68,7 @@ def _rows(labels: Any, view: int, width: int, block_info: Any = None) -> Any:
 @contextmanager
 def workers(n_workers: int) -> Iterator[Any]:
     """A client of workers with one thread each."""
-    with started_client(n_workers) as client:
+    with started_client(n_workers) as client, client.as_current():
         yield client
 
 

@@ -249,7 +249,8 @@ class OnCluster(Sharded):
         self._data: PartitionedViews | None = None
         self._rows: list[Any] = []
         self._known: dict[int, Any] = {}  # steps that were sent
-        self._balanced: dict[str, int] = {}  # threads of the workers that rows were spread over
+        self._worker_of: dict[int, str | None] = {}  # that should visit a part
+        self._n_threads: dict[str, int] = {}  # of the workers that parts were given to
 
     def load(self, data: Any, weights: FloatArray | None) -> None:
         """Ask for the rows of all parts; those that are here stay."""
@@ -314,9 +315,7 @@ class OnCluster(Sharded):
         from distributed.client import ClosedClientError
 
         try:
-            found = super()._run(*action, **more)
-            self._balance()
-            return found
+            return super()._run(*action, **more)
         except ClosedClientError as error:
             raise ClusterError(gone(self.client)) from error
         finally:
@@ -331,40 +330,60 @@ class OnCluster(Sharded):
         given = self._send(bare, self._key("pass", number))
         self._passing.append(given)
         steps = self._sent(own.steps)
-        visited = client.map(
-            visit_part,
-            [self._rows[p] for p in positions],
-            [self._labels[p] for p in positions],
-            [(self._fit, p) for p in positions],
-            own=given,
-            steps=steps,
-            key=[self._key("visit", number, p) for p in positions],
-            pure=False,
-        )
+        visited: list[Any] = [None] * len(positions)
+        for places, wish in self._on_workers(positions):
+            some = [positions[place] for place in places]
+            parts = client.map(
+                visit_part,
+                [self._rows[p] for p in some],
+                [self._labels[p] for p in some],
+                [(self._fit, p) for p in some],
+                own=given,
+                steps=steps,
+                key=[self._key("visit", number, p) for p in some],
+                pure=False,
+                **wish,
+            )
+            for place, part in zip(places, parts, strict=True):
+                visited[place] = part
         self._passing += visited
         total = self._summed(visited, number)
         found = self._waiting.result(total, lambda: self._tell(visited))
+        if len(positions) == self.n_parts:
+            self._balance(visited)
         return visited, pickle.loads(found)
 
-    def _balance(self) -> None:
-        """Move rows once, when workers have come or gone, so that all have as much to do.
+    def _on_workers(self, positions: Sequence[int]) -> Iterator[tuple[list[int], dict[str, Any]]]:
+        """Where parts are in `positions`, with the worker that should visit them, if one should.
 
-        The scheduler sends work to the rows, however they are spread. The new worker is a wish:
-        without it, another makes the rows.
+        It is a wish: without that worker, or while it is slow, another does it.
         """
-        if not self._rows or isinstance(self._rows[0], Description):
-            return
-        ask = Call(lambda: (self.client.nthreads(), self.client.who_has(self._rows)))
+        where: dict[str | None, list[int]] = {}
+        for place, p in enumerate(positions):
+            where.setdefault(self._worker_of.get(p), []).append(place)
+        for worker, places in where.items():
+            wish = {"workers": [worker], "allow_other_workers": True}
+            yield places, {} if worker is None else wish
+
+    def _balance(self, visited: Sequence[Any]) -> None:
+        """Give all workers as many parts for each thread, when workers have come or gone.
+
+        The scheduler would send work to the rows, however they are spread.
+        """
+        ask = Call(lambda: (self.client.nthreads(), self.client.who_has(list(visited))))
         if not ask.is_done(FORGET_S):
             return
         n_threads, known = ask.result()
-        if n_threads == self._balanced:
+        if n_threads == self._n_threads:
             return
-        holders = [next(iter(known.get(rows.key, ())), None) for rows in self._rows]
-        for p, worker in find_moves(holders, n_threads).items():
-            wish = {"workers": [worker], "allow_other_workers": True}
-            self._rows[p] = self.client.submit(same, self._rows[p], pure=False, **wish)
-        self._balanced = n_threads
+        holders = [next(iter(known.get(part.key, ())), None) for part in visited]
+        moves = find_moves(holders, n_threads)
+        self._worker_of = {p: moves.get(p, worker) for p, worker in enumerate(holders)}
+        for p, worker in moves.items():
+            if not isinstance(self._rows[p], Description):
+                wish = {"workers": [worker], "allow_other_workers": True}
+                self._rows[p] = self.client.submit(same, self._rows[p], pure=False, **wish)
+        self._n_threads = n_threads
 
     def _send(self, value: Any, key: str) -> Any:
         """Something small for all workers; the scheduler has it, should they be lost."""
