@@ -322,7 +322,7 @@ def gpu_rows():
         {"part": "default", "method": "Lloyd in torch", "fit_s": 2.0, "nmi": 0.8},
         {"part": "stream", "iteration_s": 2.0, "rate / copies": 0.85},
         {"part": "predict", "predict_s": 1.0, "rows_per_s": 5e6},
-        {"part": "equal", "scale": "auto", "equal of 20": 20, "share as on cpu": 0.9999},
+        {"part": "equal", "scale": "scale=None", "equal of 20": 20, "share as on cpu": 0.9999},
     ]
     rows = pd.DataFrame(measured).assign(n=1000, **machine())
     rows["iteration / bare"] = rows["iteration_s"] / rows["bare_s"]
@@ -366,7 +366,7 @@ def test_every_part_of_the_page_has_a_plot_and_a_text(all_rows, tmp_path):
     assert "| KMeans(n_init=1) | 1.00 | 4 MB (0.50 × the views) | 1.00 | 8 MB" in text
     assert "| engine: stream | 1 000 | 2.50 | 0.000 million rows/s | 0.20 GB |" in text
     assert "| iteration, TF32 | 1 000 | 15.0 ms | 1.50 of its two products |" in text
-    assert "| 20 fits, scale auto | 1 000 | 20 equal | 0.9999 of the labels as on the CPU |" in text
+    assert "| 20 fits, scale=None | 1 000 | 20 equal | 0.9999 of the labels as on the CPU |" in text
     assert all(len(picture) < 100_000 for picture in pictures)
 
 

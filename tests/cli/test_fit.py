@@ -318,7 +318,7 @@ def test_the_help_shows_examples_in_80_columns(command):
     code, out, _ = command("fit", "--help")
     assert code == 0
     lines = out.splitlines()
-    assert sum(line.strip().startswith("manyview fit ") for line in lines) == 14
+    assert sum(line.strip().startswith("manyview fit ") for line in lines) == 15
     assert max(map(len, lines)) <= 80
     lines = command("predict", "--help")[1].splitlines()
     assert sum(line.strip().startswith("manyview predict ") for line in lines) == 3

@@ -121,7 +121,7 @@ def test_a_disk_that_is_full_after_the_fit_does_not_lose_it(streamed, command, m
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("manyview.cli.fit.render_fit", no_room)
+        patch.setattr("manyview.cli.folder.render_fit", no_room)
         code, _, err = command(*streamed)
     assert (code, len(err.splitlines())) == (2, 1)
     assert "disk is full" in err
@@ -143,7 +143,7 @@ def test_more_memory_after_a_refusal_is_the_same_command(streamed, command):
 
 def test_a_run_in_memory_replaces_an_unfinished_one_and_says_so(streamed, command, files):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("manyview.cli.fit.render_fit", None)
+        patch.setattr("manyview.cli.folder.render_fit", None)
         with pytest.raises(TypeError):
             command(*streamed)
     assert is_checkpoint("run/.passes")

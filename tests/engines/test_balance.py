@@ -20,6 +20,7 @@ distributed = pytest.importorskip("distributed")
 clusters = pytest.importorskip("helpers.clusters")
 its = pytest.importorskip("helpers.on_clusters")
 
+pytestmark = pytest.mark.filterwarnings("ignore")  # of Dask, when a port is taken
 WORKERS = "abcd"
 
 
