@@ -38,8 +38,13 @@ def _costs(n: int) -> list[str]:
     for n_workers in WORKERS:
         seconds = few.seconds + growing * (1 / n_workers - 1 / WORKERS[0])
         each = (few.memory_bytes + few.view_bytes) / n_workers
-        cells.append(f"{seconds / 3600:.2g} h, {each / 1e9:.2g} GB each")
+        cells.append(f"{_short(seconds / 3600)} h, {_short(each / 1e9)} GB each")
     return cells
+
+
+def _short(number: float) -> str:
+    """Two digits, without an exponent."""
+    return f"{float(f'{number:.2g}'):g}"
 
 
 def _estimate(n: int, n_workers: int) -> CostEstimate:
