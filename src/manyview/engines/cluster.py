@@ -213,6 +213,11 @@ def same(value: Any) -> Any:
     return value
 
 
+def wish_for(worker: str) -> dict[str, Any]:
+    """How a task is given to a worker, or without it to another."""
+    return {"workers": [worker], "allow_other_workers": True}
+
+
 def release(futures: Sequence[Any]) -> None:
     """Tell the scheduler that tasks are not wanted any more."""
     for future in futures:
@@ -362,15 +367,20 @@ class OnCluster(Sharded):
         for place, p in enumerate(positions):
             where.setdefault(self._worker_of.get(p), []).append(place)
         for worker, places in where.items():
-            wish = {"workers": [worker], "allow_other_workers": True}
-            yield places, {} if worker is None else wish
+            yield places, {} if worker is None else wish_for(worker)
 
     def _balance(self, visited: Sequence[Any]) -> None:
         """Give all workers as many parts for each thread, when workers have come or gone.
 
         The scheduler would send work to the rows, however they are spread.
         """
-        ask = Call(lambda: (self.client.nthreads(), self.client.who_has(list(visited))))
+
+        def look() -> tuple[dict[str, int], dict[str, Any]]:
+            n_threads = self.client.nthreads()
+            is_same = n_threads == self._n_threads  # in nearly all passes: parts are not asked for
+            return n_threads, {} if is_same else self.client.who_has(list(visited))
+
+        ask = Call(look)
         if not ask.is_done(FORGET_S):
             return
         n_threads, known = ask.result()
@@ -381,8 +391,8 @@ class OnCluster(Sharded):
         self._worker_of = {p: moves.get(p, worker) for p, worker in enumerate(holders)}
         for p, worker in moves.items():
             if not isinstance(self._rows[p], Description):
-                wish = {"workers": [worker], "allow_other_workers": True}
-                self._rows[p] = self.client.submit(same, self._rows[p], pure=False, **wish)
+                rows = self._rows[p]
+                self._rows[p] = self.client.submit(same, rows, pure=False, **wish_for(worker))
         self._n_threads = n_threads
 
     def _send(self, value: Any, key: str) -> Any:
